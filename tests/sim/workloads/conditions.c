@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conditions.c - threads of a few machines wait for a condition variable, and signal: no signal is lost, whoever waits
+ * gives the mutex back and comes back with it, as often held as before
+ *
+ * The model counts debts: a signal that was acknowledged while somebody certainly waited is owed to one of those. Each
+ * return from a wait pays one; so does nothing else. Where all that wait cannot have it any more, nothing is owed. A debt
+ * that nobody pays once it is calm is a lost signal.
+ */
+#include "fleet.h"
+
+#include <string.h>
+
+enum { DEBTS = 256, LEVELS = 3, SEATS = FLEET_THREADS, LEASE_MS = 2000, LW_MS = 5000, LW_MOST_MS = 20000, REST_MS = 40000,
+       PROMPT_MS = 700 };
+
+/* Somebody who waits, or is about to. */
+struct seat {
+    bool is_taken, is_certain; /* the mutex was given back for sure, as somebody else had it meanwhile */
+    uint64_t token;            /* of the hold that is given back */
+    int64_t good_until_ns;     /* of that hold */
+};
+
+struct debt {
+    uint64_t token; /* of whoever signalled, with the mutex; 0: without */
+    int64_t since_ns;
+};
+
+struct model {
+    uint64_t token, robbed; /* the largest; the largest of a hold that was taken away */
+    int64_t good_until_ns;  /* until then somebody believes that it holds the mutex; 0: nobody */
+    unsigned holder;        /* its machine */
+    int64_t free_ns;        /* when it was given back last */
+    struct seat seats[FLEET_MACHINES][SEATS];
+    struct debt debts[DEBTS];
+    unsigned debt_count, killing; /* 1: a machine is being killed */
+    int64_t even_ns;              /* when nothing was owed last */
+    int quiet;                    /* 1: nobody signals, and nobody begins to wait */
+    bool is_robust, has_robbers, has_long_holds, has_cancels, has_loose_signals;
+    unsigned sleepers, wakers; /* of 8 */
+    int64_t lease_most_ms, poll_most_ms;
+};
+
+struct objects {
+    lk_mutex_t mutex;
+    lk_cond_t cond;
+};
+
+static struct model *model_of(const struct fleet *fleet)
+{
+    return fleet->shared;
+}
+
+static unsigned certain(const struct model *model)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned seat = 0; seat < SEATS; seat++)
+            count += model->seats[i][seat].is_taken && model->seats[i][seat].is_certain;
+    return count;
+}
+
+/* No more is owed than there are who can have it: the youngest debts go. */
+static void settle(struct model *model, int64_t now_ns)
+{
+    unsigned count = certain(model);
+    if (model->debt_count > count)
+        model->debt_count = count;
+    if (model->debt_count == 0)
+        model->even_ns = now_ns;
+}
+
+static void remove_debt(struct model *model, unsigned i)
+{
+    memmove(&model->debts[i], &model->debts[i + 1], (model->debt_count - i - 1) * sizeof *model->debts);
+    model->debt_count--;
+}
+
+static void owe(struct model *model, uint64_t token, int64_t now_ns, bool all)
+{
+    unsigned count = certain(model), more = all ? count : 1;
+    if (model->debt_count == 0)
+        model->even_ns = now_ns;
+    while (model->debt_count < count && more-- > 0 && model->debt_count < DEBTS)
+        model->debts[model->debt_count++] = (struct debt){ token, now_ns };
+    settle(model, now_ns);
+}
+
+/* --- the mutex ---------------------------------------------------------------------------------------------------------- */
+
+struct hold {
+    struct person *person;
+    uint64_t token;
+    int64_t until_ns; /* it is good until then, at least */
+    unsigned levels;
+    bool is_good;
+};
+
+/* Others who wait gave the mutex back, if their leases would have been good by now. */
+static void note_given_back(struct model *model, uint64_t token, int64_t now_ns)
+{
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned n = 0; n < SEATS; n++) {
+            struct seat *seat = &model->seats[i][n];
+            if (seat->is_taken && seat->token < token && seat->token > model->robbed && seat->good_until_ns > now_ns)
+                seat->is_certain = true;
+        }
+}
+
+static void enter(struct hold *hold)
+{
+    struct person *person = hold->person;
+    struct model *model = model_of(person->fleet);
+    struct objects *objects = person->fleet->objects;
+    int64_t asked_ns = true_ns(), left_ms = 0;
+    hold->is_good = false;
+    if (lk_mutex_token(&objects->mutex, &hold->token) != 0 || lk_mutex_remaining(&objects->mutex, &left_ms) != 0) {
+        must(!person->fleet->is_faultless, "the mutex is lost without a fault");
+        return;
+    }
+    hold->until_ns = asked_ns + left_ms * 990000; /* a clock may be slow by a hundredth */
+    int64_t now_ns = true_ns();
+    if (now_ns >= hold->until_ns || hold->token <= model->robbed)
+        return;
+    must(model->good_until_ns <= asked_ns, "two hold the mutex at once");
+    must(hold->token > model->token, "token %llu follows %llu", (unsigned long long)hold->token, (unsigned long long)model->token);
+    model->token = hold->token;
+    model->good_until_ns = hold->until_ns;
+    model->holder = person->machine;
+    hold->is_good = true;
+    note_given_back(model, hold->token, now_ns);
+}
+
+/* It is given back, or waits: from now on somebody else may have it. */
+static void leave(struct hold *hold)
+{
+    struct model *model = model_of(hold->person->fleet);
+    if (hold->is_good && model->token == hold->token)
+        model->good_until_ns = 0;
+}
+
+static void unlock(struct hold *hold)
+{
+    struct person *person = hold->person;
+    struct objects *objects = person->fleet->objects;
+    struct model *model = model_of(person->fleet);
+    for (; hold->levels > 1; hold->levels--) {
+        int code = lk_mutex_unlock(&objects->mutex);
+        must(code == 0 || (!person->fleet->is_faultless && (code == ESTALE || code == EIO || code == ENOTCONN)),
+             "an unlock of level %u returned %s", hold->levels, code_name(code));
+        fleet_rest(person);
+    }
+    leave(hold);
+    int code = lk_mutex_unlock(&objects->mutex);
+    must(code == 0 || (!person->fleet->is_faultless && (code == ESTALE || code == EIO || code == ENOTCONN)),
+         "the last unlock returned %s", code_name(code));
+    model->free_ns = true_ns();
+}
+
+/* After EOWNERDEAD. */
+static void repair(struct person *person)
+{
+    struct objects *objects = person->fleet->objects;
+    must(model_of(person->fleet)->is_robust, "EOWNERDEAD of a mutex that is not robust");
+    must(!person->fleet->is_faultless, "EOWNERDEAD without a fault");
+    int code = lk_mutex_consistent(&objects->mutex);
+    must(code == 0 || code == ESTALE, "lk_mutex_consistent() returned %s after EOWNERDEAD", code_name(code));
+}
+
+static bool lock(struct hold *hold)
+{
+    struct person *person = hold->person;
+    struct objects *objects = person->fleet->objects;
+    int code = lk_mutex_lockfor(&objects->mutex, luck_about(&person->luck, 100, 20000));
+    if (code == EOWNERDEAD)
+        repair(person);
+    else if (code != 0) {
+        must(code == ETIMEDOUT || (!person->fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a lock returned %s",
+             code_name(code));
+        return false;
+    }
+    hold->levels = 1;
+    enter(hold);
+    while (hold->levels < LEVELS && luck_onein(&person->luck, 4)) {
+        code = lk_mutex_lockfor(&objects->mutex, 1000);
+        if (code != 0) {
+            must(!person->fleet->is_faultless, "a second lock returned %s", code_name(code));
+            break;
+        }
+        hold->levels++;
+    }
+    return true;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------------------ */
+
+static struct seat *sit_down(struct hold *hold)
+{
+    struct model *model = model_of(hold->person->fleet);
+    struct seat *seat = &model->seats[hold->person->machine][hold->person->number];
+    *seat = (struct seat){ .is_taken = true, .token = hold->token, .good_until_ns = hold->is_good ? hold->until_ns : 0 };
+    return seat;
+}
+
+/* The wait ended. Did it wake? Then it had a signal, if one was under way. */
+static void get_up(struct hold *hold, struct seat *seat, bool woke)
+{
+    struct fleet *fleet = hold->person->fleet;
+    struct model *model = model_of(fleet);
+    int64_t now_ns = true_ns();
+    if (woke && model->debt_count > 0) {
+        int64_t from_ns = model->debts[0].since_ns > model->free_ns ? model->debts[0].since_ns : model->free_ns;
+        must(!fleet->is_faultless || now_ns - from_ns < PROMPT_MS * 1000000LL,
+             "a waiter was signalled, and the mutex free, for %lld ms before it woke, without a fault",
+             (long long)(now_ns - from_ns) / 1000000);
+        remove_debt(model, 0);
+    }
+    *seat = (struct seat){ 0 };
+    settle(model, now_ns);
+}
+
+static bool is_held_after(struct fleet *fleet, int code)
+{
+    must(code == 0 || code == ETIMEDOUT ||
+             (!fleet->is_faultless && (code == EOWNERDEAD || code == ESTALE || code == ENOTCONN || code == EIO)) || code == ESTALE,
+         "a wait returned %s", code_name(code));
+    return code == 0 || code == ETIMEDOUT || code == EOWNERDEAD;
+}
+
+static void judge_robbed(struct hold *hold, uint64_t robbed, unsigned loss, int code)
+{
+    struct fleet *fleet = hold->person->fleet;
+    if (hold->token == 0 || hold->token > robbed)
+        must(code != ESTALE || !fleet->is_faultless, "a wait returned ESTALE without a fault");
+    else if (fleet_kept(fleet, loss))
+        must(code == ESTALE || code == EIO || code == ENOTCONN,
+             "a wait for which the mutex was not held any more returned %s, not ESTALE", code_name(code));
+}
+
+static int wait_somehow(struct person *person)
+{
+    struct objects *objects = person->fleet->objects;
+    struct model *model = model_of(person->fleet);
+    int64_t ms = luck_about(&person->luck, 1, 8 * person->fleet->rest_most_ms + 1000);
+    struct timespec until;
+    if (luck_below(&person->luck, 8) < model->sleepers)
+        return lk_cond_wait(&objects->cond, &objects->mutex);
+    if (luck_onein(&person->luck, 2))
+        return lk_cond_waitfor(&objects->cond, &objects->mutex, ms);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    return lk_cond_clockwait(&objects->cond, &objects->mutex, CLOCK_MONOTONIC, &until);
+}
+
+/* Held before, and after if it returns true. */
+static bool wait_once(struct hold *hold)
+{
+    struct fleet *fleet = hold->person->fleet;
+    struct model *model = model_of(fleet);
+    struct objects *objects = fleet->objects;
+    unsigned loss = fleet_loss(fleet), levels = hold->levels;
+    uint64_t robbed = model->robbed;
+    if (!hold->is_good)
+        hold->token = 0;
+    struct seat *seat = sit_down(hold);
+    leave(hold);
+    int code = wait_somehow(hold->person);
+    judge_robbed(hold, robbed, loss, code);
+    bool is_held = is_held_after(fleet, code);
+    if (code == EOWNERDEAD)
+        repair(hold->person);
+    if (is_held) {
+        hold->levels = levels;
+        enter(hold);
+    } else {
+        int64_t left_ms;
+        int after = lk_mutex_remaining(&objects->mutex, &left_ms);
+        must(after == EPERM, "after a wait that returned %s a question for the mutex returned %s, not EPERM", code_name(code),
+             code_name(after));
+    }
+    get_up(hold, seat, code == 0 || code == EOWNERDEAD);
+    return is_held;
+}
+
+/* --- signals ------------------------------------------------------------------------------------------------------------ */
+
+static void signal_one(struct person *person, const struct hold *hold)
+{
+    struct fleet *fleet = person->fleet;
+    struct model *model = model_of(fleet);
+    struct objects *objects = fleet->objects;
+    bool all = luck_onein(&person->luck, 8);
+    unsigned loss = fleet_loss(fleet), killing = model->killing;
+    struct model *before = model;
+    bool was_certain[FLEET_MACHINES][SEATS];
+    uint64_t tokens[FLEET_MACHINES][SEATS];
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned n = 0; n < SEATS; n++) {
+            was_certain[i][n] = before->seats[i][n].is_taken && before->seats[i][n].is_certain;
+            tokens[i][n] = before->seats[i][n].token;
+        }
+    int code = all ? lk_cond_broadcast(&objects->cond) : lk_cond_signal(&objects->cond);
+    must(code == 0 || (!fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a signal returned %s", code_name(code));
+    int64_t now_ns = true_ns();
+    if (code != 0 || !fleet_kept(fleet, loss) || killing != model->killing || killing % 2 != 0)
+        return;
+    unsigned still = 0; /* who waited all the time, and can have had this signal */
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned n = 0; n < SEATS; n++)
+            still += was_certain[i][n] && model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n];
+    unsigned left = 0;
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned n = 0; n < SEATS; n++)
+            left += was_certain[i][n] && !(model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n]);
+    if (still > 0 && left == 0) /* else one of those who left may have had it */
+        owe(model, hold != NULL && hold->is_good && hold->until_ns > now_ns ? hold->token : 0, now_ns, all && still == certain(model));
+}
+
+/* --- what people do ----------------------------------------------------------------------------------------------------- */
+
+static void rob(struct hold *hold)
+{
+    struct fleet *fleet = hold->person->fleet;
+    struct objects *objects = fleet->objects;
+    if (!fault_happens("the mutex is taken away"))
+        return;
+    uint64_t token = hold->is_good ? hold->token : 0;
+    model_of(fleet)->good_until_ns = 0;
+    if (lk_mutex_forceunlock(&objects->mutex) == 0 && token > model_of(fleet)->robbed)
+        model_of(fleet)->robbed = token;
+}
+
+static void hold_on(struct person *person)
+{
+    if (model_of(person->fleet)->has_long_holds && luck_onein(&person->luck, 6))
+        rest_ms(luck_about(&person->luck, 5000, 40000));
+    else if (luck_onein(&person->luck, 2))
+        fleet_rest(person);
+}
+
+static void wait_for_signal(struct person *person)
+{
+    struct hold hold = { .person = person };
+    struct model *model = model_of(person->fleet);
+    if (!lock(&hold))
+        return;
+    if (model->has_robbers && hold.is_good && luck_onein(&person->luck, 6))
+        rob(&hold);
+    bool is_held = true;
+    do
+        is_held = wait_once(&hold);
+    while (is_held && hold.levels == 1 && luck_onein(&person->luck, 3) && !fleet_isover(person));
+    if (is_held) {
+        if (luck_onein(&person->luck, 4))
+            fleet_rest(person);
+        unlock(&hold);
+    }
+}
+
+static void wake_others(struct person *person)
+{
+    struct model *model = model_of(person->fleet);
+    struct hold hold = { .person = person };
+    if (model->has_loose_signals && luck_onein(&person->luck, 2)) {
+        signal_one(person, NULL);
+        return;
+    }
+    if (!lock(&hold))
+        return;
+    do
+        signal_one(person, &hold);
+    while (luck_onein(&person->luck, 3));
+    hold_on(person);
+    unlock(&hold);
+}
+
+static void act(struct person *person)
+{
+    struct model *model = model_of(person->fleet);
+    if (__atomic_load_n(&model->quiet, __ATOMIC_ACQUIRE)) {
+        rest_ms(500);
+        return;
+    }
+    if (luck_below(&person->luck, 8) < model->wakers || (person->machine == 0 && person->number == 0))
+        wake_others(person);
+    else
+        wait_for_signal(person);
+    fleet_rest(person);
+}
+
+static void open_objects(struct fleet *fleet, unsigned machine)
+{
+    static struct objects objects;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    (void)machine;
+    attr.robust = model_of(fleet)->is_robust;
+    assert_lk(0, lk_mutex_init(&objects.mutex, fleet->client, "{jobs}", &attr));
+    assert_lk(0, lk_cond_init(&objects.cond, fleet->client, "{jobs}some", NULL));
+    fleet->objects = &objects;
+}
+
+static void close_objects(struct fleet *fleet, unsigned machine)
+{
+    struct objects *objects = fleet->objects;
+    (void)machine;
+    assert_lk(0, lk_cond_destroy(&objects->cond));
+    assert_lk(0, lk_mutex_destroy(&objects->mutex));
+}
+
+/* --- faults ------------------------------------------------------------------------------------------------------------- */
+
+static void dies(struct fleet *fleet, unsigned machine)
+{
+    (void)machine;
+    model_of(fleet)->killing++;
+}
+
+/* One that waited may have had the signal by now, as its thread was on the way back: but not while another machine holds. */
+static void died(struct fleet *fleet, unsigned machine)
+{
+    struct model *model = model_of(fleet);
+    int64_t now_ns = true_ns();
+    unsigned gone = 0;
+    for (unsigned i = 0; i < SEATS; i++) {
+        gone += model->seats[machine][i].is_taken;
+        model->seats[machine][i] = (struct seat){ 0 };
+    }
+    bool is_held = model->holder != machine && model->good_until_ns > now_ns;
+    for (unsigned i = 0; i < model->debt_count && gone > 0;)
+        if (is_held && model->debts[i].token == model->token) {
+            i++;
+        } else {
+            remove_debt(model, i);
+            gone--;
+        }
+    settle(model, now_ns);
+    model->killing++;
+}
+
+static void loses(struct fleet *fleet)
+{
+    model_of(fleet)->good_until_ns = 0;
+}
+
+static void lost(struct fleet *fleet)
+{
+    struct model *model = model_of(fleet);
+    model->good_until_ns = 0;
+    model->robbed = UINT64_MAX; /* who holds it now does not, and finds out */
+    model->debt_count = 0;
+    settle(model, true_ns());
+}
+
+static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost };
+
+static void draw(struct fleet *fleet, struct model *model)
+{
+    static const struct {
+        const char *text;
+        int64_t lease_ms, poll_ms;
+    } options[] = { { "lease=2s&command_timeout=500ms", 2000, 1000 },
+                    { "lease=5s&command_timeout=500ms", 5000, 1000 },
+                    { "lease=30s", 30000, 1000 },
+                    { "lease=60s&poll=60s", 60000, 60000 },
+                    { "lease=10s&poll=300ms", 10000, 300 },
+                    { "lease=30s&pubsub=no", 30000, 1000 } };
+    unsigned kinds = fleet->is_faultless ? 3 : sizeof options / sizeof *options, common = (unsigned)luck_below(&fleet->luck, kinds);
+    bool are_same = luck_onein(&fleet->luck, 2);
+    for (unsigned i = 0; i < fleet->machines; i++) {
+        unsigned kind = are_same ? common : (unsigned)luck_below(&fleet->luck, kinds);
+        strcpy(fleet->options[i], options[kind].text);
+        if (options[kind].lease_ms > model->lease_most_ms)
+            model->lease_most_ms = options[kind].lease_ms;
+        if (options[kind].poll_ms > model->poll_most_ms)
+            model->poll_most_ms = options[kind].poll_ms;
+    }
+    model->is_robust = luck_onein(&fleet->luck, 3);
+    model->has_robbers = !fleet->is_faultless && luck_onein(&fleet->luck, 4);
+    model->has_long_holds = luck_onein(&fleet->luck, 3);
+    model->has_loose_signals = luck_onein(&fleet->luck, 2);
+    model->sleepers = (unsigned)luck_below(&fleet->luck, 9);
+    model->wakers = 1 + (unsigned)luck_below(&fleet->luck, 3);
+}
+
+/* By then whoever waits has what it is owed: the lease of a dead holder, two silences, somebody who rests. */
+static int64_t bound_ms(const struct model *model)
+{
+    int64_t poll_ms = model->poll_most_ms;
+    return model->lease_most_ms + 2 * (LW_MOST_MS + poll_ms * 6 / 5) + REST_MS;
+}
+
+static void workload(struct world *w)
+{
+    struct model *model = world_shared(w, sizeof *model);
+    struct fleet fleet;
+    fleet_draw(&fleet, w, &game, model);
+    draw(&fleet, model);
+    fleet_begin(&fleet);
+    fleet_storm(&fleet);
+    __atomic_store_n(&model->quiet, 1, __ATOMIC_RELEASE);
+    int64_t longest_ms = bound_ms(model) + 40000 + fleet.rest_most_ms; /* and somebody may hold it just now */
+    for (int64_t until_ms = true_ms() + longest_ms; model->debt_count > 0; rest_ms(200))
+        must(true_ms() < until_ms, "%u signals arrived nowhere for %lld ms, though %u wait", model->debt_count,
+             (long long)longest_ms, certain(model));
+    gate_open(&fleet.state->over);
+    lk_client_t *client;
+    lk_cond_t cond;
+    assert_lk(0, lk_client_open(&client, world_url(w, "lease=30s")));
+    assert_lk(0, lk_cond_init(&cond, client, "{jobs}some", NULL));
+    for (int64_t until_ms = true_ms() + longest_ms;; rest_ms(500)) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < FLEET_MACHINES; i++)
+            for (unsigned n = 0; n < SEATS; n++)
+                count += model->seats[i][n].is_taken;
+        if (count == 0)
+            break;
+        must(true_ms() < until_ms, "%u wait, whatever is broadcast", count);
+        assert_lk(0, lk_cond_broadcast(&cond));
+    }
+    assert_lk(0, lk_cond_destroy(&cond));
+    assert_lk(0, lk_client_close(client));
+    fleet_end(&fleet);
+}
+
+int main(void)
+{
+    return workload_run("--appendonly yes --appendfsync no", workload);
+}
