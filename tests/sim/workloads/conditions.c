@@ -3,9 +3,8 @@
  * conditions.c - threads of a few machines wait for a condition variable, and signal: no signal is lost, whoever waits
  * gives the mutex back and comes back with it, as often held as before
  *
- * The model counts debts: a signal that was acknowledged while somebody certainly waited is owed to one of those. Each
- * return from a wait pays one; so does nothing else. Where all that wait cannot have it any more, nothing is owed. A debt
- * that nobody pays once it is calm is a lost signal.
+ * The model counts debts: a signal that was acknowledged while some certainly waited is owed to one of those. Whoever wakes
+ * pays one. Once none of those waits any more nothing is owed. A debt that is not paid once it is calm is a lost signal.
  */
 #include "fleet.h"
 
@@ -23,6 +22,8 @@ struct seat {
 
 struct debt {
     uint64_t token; /* of whoever signalled, with the mutex; 0: without */
+    uint32_t to;    /* one of these, a bit each: they waited before the signal */
+    bool is_to_one;
     int64_t since_ns;
 };
 
@@ -34,7 +35,6 @@ struct model {
     struct seat seats[FLEET_MACHINES][SEATS];
     struct debt debts[DEBTS];
     unsigned debt_count, killing; /* 1: a machine is being killed */
-    int64_t even_ns;              /* when nothing was owed last */
     int quiet;                    /* 1: nobody signals, and nobody begins to wait */
     bool is_robust, has_robbers, has_long_holds, has_cancels, has_loose_signals;
     unsigned sleepers, wakers; /* of 8 */
@@ -60,14 +60,9 @@ static unsigned certain(const struct model *model)
     return count;
 }
 
-/* No more is owed than there are who can have it: the youngest debts go. */
-static void settle(struct model *model, int64_t now_ns)
+static uint32_t bit_of(unsigned machine, unsigned seat)
 {
-    unsigned count = certain(model);
-    if (model->debt_count > count)
-        model->debt_count = count;
-    if (model->debt_count == 0)
-        model->even_ns = now_ns;
+    return 1U << (machine * SEATS + seat);
 }
 
 static void remove_debt(struct model *model, unsigned i)
@@ -76,14 +71,27 @@ static void remove_debt(struct model *model, unsigned i)
     model->debt_count--;
 }
 
-static void owe(struct model *model, uint64_t token, int64_t now_ns, bool all)
+/* Somebody waits no more: what was owed to nobody else is not owed. */
+static void forget_seat(struct model *model, unsigned machine, unsigned seat)
 {
-    unsigned count = certain(model), more = all ? count : 1;
-    if (model->debt_count == 0)
-        model->even_ns = now_ns;
-    while (model->debt_count < count && more-- > 0 && model->debt_count < DEBTS)
-        model->debts[model->debt_count++] = (struct debt){ token, now_ns };
-    settle(model, now_ns);
+    model->seats[machine][seat] = (struct seat){ 0 };
+    for (unsigned i = model->debt_count; i-- > 0;) {
+        model->debts[i].to &= ~bit_of(machine, seat);
+        if (model->debts[i].to == 0)
+            remove_debt(model, i);
+    }
+}
+
+static void owe(struct model *model, uint64_t token, int64_t now_ns, uint32_t to, bool all)
+{
+    for (unsigned i = 0; i < FLEET_MACHINES * SEATS && model->debt_count < DEBTS; i++)
+        if (!all || (to >> i & 1) != 0) {
+            uint32_t these = all ? 1U << i : to;
+            model->debts[model->debt_count++] =
+                (struct debt){ .token = token, .to = these, .is_to_one = (these & (these - 1)) == 0, .since_ns = now_ns };
+            if (!all)
+                break;
+        }
 }
 
 /* --- the mutex ---------------------------------------------------------------------------------------------------------- */
@@ -135,6 +143,7 @@ static void enter(struct hold *hold)
 static void leave(struct hold *hold)
 {
     struct model *model = model_of(hold->person->fleet);
+    model->free_ns = true_ns();
     if (hold->is_good && model->token == hold->token)
         model->good_until_ns = 0;
 }
@@ -194,29 +203,40 @@ static bool lock(struct hold *hold)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------------ */
 
-static struct seat *sit_down(struct hold *hold)
+static void sit_down(struct hold *hold)
 {
     struct model *model = model_of(hold->person->fleet);
     struct seat *seat = &model->seats[hold->person->machine][hold->person->number];
     *seat = (struct seat){ .is_taken = true, .token = hold->token, .good_until_ns = hold->is_good ? hold->until_ns : 0 };
-    return seat;
+}
+
+/* Somebody woke: one debt less, its own if there is one. Without a fault a signal takes as long as messages do. */
+static void pay(struct person *person, int64_t now_ns)
+{
+    struct model *model = model_of(person->fleet);
+    uint32_t me = bit_of(person->machine, person->number);
+    unsigned i = 0;
+    while (i < model->debt_count && (model->debts[i].to & me) == 0)
+        i++;
+    if (i == model->debt_count)
+        i = 0;
+    if (model->debt_count == 0)
+        return;
+    const struct debt *debt = &model->debts[i];
+    int64_t from_ns = debt->since_ns > model->free_ns ? debt->since_ns : model->free_ns;
+    must(!person->fleet->is_faultless || !debt->is_to_one || debt->to != me || now_ns - from_ns < PROMPT_MS * 1000000LL,
+         "a waiter was signalled, and the mutex free, for %lld ms before it woke, without a fault",
+         (long long)(now_ns - from_ns) / 1000000);
+    remove_debt(model, i);
 }
 
 /* The wait ended. Did it wake? Then it had a signal, if one was under way. */
-static void get_up(struct hold *hold, struct seat *seat, bool woke)
+static void get_up(struct hold *hold, bool woke)
 {
-    struct fleet *fleet = hold->person->fleet;
-    struct model *model = model_of(fleet);
-    int64_t now_ns = true_ns();
-    if (woke && model->debt_count > 0) {
-        int64_t from_ns = model->debts[0].since_ns > model->free_ns ? model->debts[0].since_ns : model->free_ns;
-        must(!fleet->is_faultless || now_ns - from_ns < PROMPT_MS * 1000000LL,
-             "a waiter was signalled, and the mutex free, for %lld ms before it woke, without a fault",
-             (long long)(now_ns - from_ns) / 1000000);
-        remove_debt(model, 0);
-    }
-    *seat = (struct seat){ 0 };
-    settle(model, now_ns);
+    struct person *person = hold->person;
+    if (woke)
+        pay(person, true_ns());
+    forget_seat(model_of(person->fleet), person->machine, person->number);
 }
 
 static bool is_held_after(struct fleet *fleet, int code)
@@ -232,7 +252,8 @@ static void judge_robbed(struct hold *hold, uint64_t robbed, unsigned loss, int 
     struct fleet *fleet = hold->person->fleet;
     if (hold->token == 0 || hold->token > robbed)
         must(code != ESTALE || !fleet->is_faultless, "a wait returned ESTALE without a fault");
-    else if (fleet_kept(fleet, loss))
+    else if (fleet_kept(fleet, loss) && !fleet->has[TROUBLES_OF_THE_WORLD] && !fleet->has[BLOWS] && !fleet->has[FREEZES] &&
+             !fleet->has[STANDSTILLS] && !fleet->has[RESTARTS]) /* else a request may have been sent twice */
         must(code == ESTALE || code == EIO || code == ENOTCONN,
              "a wait for which the mutex was not held any more returned %s, not ESTALE", code_name(code));
 }
@@ -262,7 +283,7 @@ static bool wait_once(struct hold *hold)
     uint64_t robbed = model->robbed;
     if (!hold->is_good)
         hold->token = 0;
-    struct seat *seat = sit_down(hold);
+    sit_down(hold);
     leave(hold);
     int code = wait_somehow(hold->person);
     judge_robbed(hold, robbed, loss, code);
@@ -278,7 +299,7 @@ static bool wait_once(struct hold *hold)
         must(after == EPERM, "after a wait that returned %s a question for the mutex returned %s, not EPERM", code_name(code),
              code_name(after));
     }
-    get_up(hold, seat, code == 0 || code == EOWNERDEAD);
+    get_up(hold, code == 0 || code == EOWNERDEAD);
     return is_held;
 }
 
@@ -291,29 +312,27 @@ static void signal_one(struct person *person, const struct hold *hold)
     struct objects *objects = fleet->objects;
     bool all = luck_onein(&person->luck, 8);
     unsigned loss = fleet_loss(fleet), killing = model->killing;
-    struct model *before = model;
     bool was_certain[FLEET_MACHINES][SEATS];
     uint64_t tokens[FLEET_MACHINES][SEATS];
     for (unsigned i = 0; i < FLEET_MACHINES; i++)
         for (unsigned n = 0; n < SEATS; n++) {
-            was_certain[i][n] = before->seats[i][n].is_taken && before->seats[i][n].is_certain;
-            tokens[i][n] = before->seats[i][n].token;
+            was_certain[i][n] = model->seats[i][n].is_taken && model->seats[i][n].is_certain;
+            tokens[i][n] = model->seats[i][n].token;
         }
     int code = all ? lk_cond_broadcast(&objects->cond) : lk_cond_signal(&objects->cond);
     must(code == 0 || (!fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a signal returned %s", code_name(code));
     int64_t now_ns = true_ns();
     if (code != 0 || !fleet_kept(fleet, loss) || killing != model->killing || killing % 2 != 0)
         return;
-    unsigned still = 0; /* who waited all the time, and can have had this signal */
+    uint32_t still = 0; /* who waited all the time; where one left, it may have had this signal */
     for (unsigned i = 0; i < FLEET_MACHINES; i++)
         for (unsigned n = 0; n < SEATS; n++)
-            still += was_certain[i][n] && model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n];
-    unsigned left = 0;
-    for (unsigned i = 0; i < FLEET_MACHINES; i++)
-        for (unsigned n = 0; n < SEATS; n++)
-            left += was_certain[i][n] && !(model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n]);
-    if (still > 0 && left == 0) /* else one of those who left may have had it */
-        owe(model, hold != NULL && hold->is_good && hold->until_ns > now_ns ? hold->token : 0, now_ns, all && still == certain(model));
+            if (was_certain[i][n] && model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n])
+                still |= bit_of(i, n);
+            else if (was_certain[i][n])
+                return;
+    if (still != 0)
+        owe(model, hold != NULL && hold->is_good && hold->until_ns > now_ns ? hold->token : 0, now_ns, still, all);
 }
 
 /* --- what people do ----------------------------------------------------------------------------------------------------- */
@@ -420,12 +439,12 @@ static void died(struct fleet *fleet, unsigned machine)
 {
     struct model *model = model_of(fleet);
     int64_t now_ns = true_ns();
+    bool is_held = model->holder != machine && model->good_until_ns > now_ns;
     unsigned gone = 0;
     for (unsigned i = 0; i < SEATS; i++) {
         gone += model->seats[machine][i].is_taken;
-        model->seats[machine][i] = (struct seat){ 0 };
+        forget_seat(model, machine, i);
     }
-    bool is_held = model->holder != machine && model->good_until_ns > now_ns;
     for (unsigned i = 0; i < model->debt_count && gone > 0;)
         if (is_held && model->debts[i].token == model->token) {
             i++;
@@ -433,7 +452,6 @@ static void died(struct fleet *fleet, unsigned machine)
             remove_debt(model, i);
             gone--;
         }
-    settle(model, now_ns);
     model->killing++;
 }
 
@@ -448,7 +466,6 @@ static void lost(struct fleet *fleet)
     model->good_until_ns = 0;
     model->robbed = UINT64_MAX; /* who holds it now does not, and finds out */
     model->debt_count = 0;
-    settle(model, true_ns());
 }
 
 static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost };
