@@ -352,7 +352,7 @@ static void rob(struct hold *hold)
 static void hold_on(struct person *person)
 {
     if (model_of(person->fleet)->has_long_holds && luck_onein(&person->luck, 6))
-        rest_ms(luck_about(&person->luck, 5000, 40000));
+        fleet_pause(person, luck_about(&person->luck, 5000, 40000));
     else if (luck_onein(&person->luck, 2))
         fleet_rest(person);
 }

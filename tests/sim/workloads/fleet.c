@@ -43,7 +43,13 @@ bool fleet_isover(const struct person *person)
 
 void fleet_rest(struct person *person)
 {
-    rest_ms(luck_about(&person->luck, person->fleet->rest_least_ms, person->fleet->rest_most_ms));
+    fleet_pause(person, luck_about(&person->luck, person->fleet->rest_least_ms, person->fleet->rest_most_ms));
+}
+
+void fleet_pause(const struct person *person, int64_t ms)
+{
+    for (; ms > 0 && !fleet_isover(person); ms -= 2000)
+        rest_ms(ms < 2000 ? ms : 2000);
 }
 
 static int live(void *arg)

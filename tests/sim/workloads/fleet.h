@@ -68,6 +68,7 @@ void fleet_end(struct fleet *fleet);   /* all threads were told to end before, o
 
 bool fleet_isover(const struct person *person);
 void fleet_rest(struct person *person); /* as long as people rest here */
+void fleet_pause(const struct person *person, int64_t ms); /* or until it is over */
 
 /* Has the server kept its data since? */
 unsigned fleet_loss(const struct fleet *fleet);
