@@ -29,7 +29,7 @@ char *world_keep(const char *text, size_t length)
 
 static redisContext *connect_to(struct world *w)
 {
-    struct timeval patience = { 10, 0 };
+    struct timeval patience = { 30, 0 }; /* a server may pause in a storm of the simulation */
     redisContext *context = redisConnectUnixWithTimeout(w->socket, patience);
     if (context == NULL || context->err != 0)
         assert_failed(__FILE__, __LINE__, "the test cannot reach its server");

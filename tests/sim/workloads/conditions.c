@@ -36,6 +36,7 @@ struct model {
     struct debt debts[DEBTS];
     unsigned debt_count, killing; /* 1: a machine is being killed */
     int quiet;                    /* 1: nobody signals, and nobody begins to wait */
+    bool is_busy[FLEET_MACHINES][SEATS];
     bool is_robust, has_robbers, has_long_holds, has_cancels, has_loose_signals;
     unsigned sleepers, wakers; /* of 8 */
     int64_t lease_most_ms, poll_most_ms;
@@ -400,10 +401,12 @@ static void act(struct person *person)
         rest_ms(500);
         return;
     }
+    model->is_busy[person->machine][person->number] = true;
     if (luck_below(&person->luck, 8) < model->wakers || (person->machine == 0 && person->number == 0))
         wake_others(person);
     else
         wait_for_signal(person);
+    model->is_busy[person->machine][person->number] = false;
     fleet_rest(person);
 }
 
@@ -444,6 +447,7 @@ static void died(struct fleet *fleet, unsigned machine)
     for (unsigned i = 0; i < SEATS; i++) {
         gone += model->seats[machine][i].is_taken;
         forget_seat(model, machine, i);
+        model->is_busy[machine][i] = false;
     }
     for (unsigned i = 0; i < model->debt_count && gone > 0;)
         if (is_held && model->debts[i].token == model->token) {
@@ -528,10 +532,10 @@ static void workload(struct world *w)
         unsigned count = 0;
         for (unsigned i = 0; i < FLEET_MACHINES; i++)
             for (unsigned n = 0; n < SEATS; n++)
-                count += model->seats[i][n].is_taken;
+                count += model->is_busy[i][n];
         if (count == 0)
             break;
-        must(true_ms() < until_ms, "%u wait, whatever is broadcast", count);
+        must(true_ms() < until_ms, "%u wait or lock, whatever is broadcast", count);
         assert_lk(0, lk_cond_broadcast(&cond));
     }
     assert_lk(0, lk_cond_destroy(&cond));

@@ -190,7 +190,7 @@ void fleet_storm(struct fleet *fleet)
         if (fleet->is_dead[i])
             start(fleet, i);
     if (!fleet->is_faultless)
-        rest_ms(TROUBLE_MS);
+        rest_ms(2 * TROUBLE_MS);
     __atomic_store_n(&fleet->state->calm, 1, __ATOMIC_RELEASE);
 }
 
