@@ -138,8 +138,10 @@ static int64_t draw_limit(struct person *person)
     const struct model *model = model_of(fleet);
     if (is_calm(fleet))
         return 15000 + fleet->rest_most_ms;
+    bool may_be_unsure = fleet->has[TROUBLES_OF_THE_WORLD] || fleet->has[FREEZES] || fleet->has[BLOWS] || fleet->has[STANDSTILLS] ||
+                         fleet->has[RESTARTS]; /* one who was told EIO may not have come, and then others wait for it */
     if (luck_below(&person->luck, 8) >= model->limits)
-        return LK_FOREVER;
+        return may_be_unsure ? fleet->rest_most_ms + 40000 : LK_FOREVER;
     if (model->has_short_limits)
         return luck_about(&person->luck, 1, fleet->rest_most_ms);
     return fleet->rest_most_ms + luck_about(&person->luck, 1, 20000);
@@ -221,8 +223,8 @@ static void act(struct person *person)
         return;
     }
     me->is_ready = true;
-    if (person->machine == 0 && person->number == 0) {
-        bool are_ready = are_all_ready(person->fleet);
+    if (person->number == 0) {
+        bool are_ready = person->machine == 0 && are_all_ready(person->fleet);
         reset(person->fleet);
         if (are_ready)
             begin_series(person->fleet);
@@ -298,7 +300,7 @@ static void workload(struct world *w)
     draw(&fleet, model);
     fleet_begin(&fleet);
     fleet_storm(&fleet);
-    int64_t passed = model->passed, longest_ms = 2 * model->lease_ms + POLL_MS * 2 + 2 * LW_MS + 3 * fleet.rest_most_ms + 20000;
+    int64_t passed = model->passed, longest_ms = 2 * model->lease_ms + POLL_MS * 2 + 2 * LW_MS + 3 * fleet.rest_most_ms + 70000;
     for (int64_t until_ms = true_ms() + longest_ms; model->passed < passed + 2 * (int64_t)parties_of(&fleet); rest_ms(100))
         must(true_ms() < until_ms, "no round passed for %lld ms", (long long)longest_ms);
     fleet_end(&fleet);

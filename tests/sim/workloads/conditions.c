@@ -101,7 +101,7 @@ struct hold {
     struct person *person;
     uint64_t token;
     int64_t until_ns; /* it is good until then, at least */
-    unsigned levels;
+    unsigned levels, loss; /* what the server had lost before it was asked for */
     bool is_good;
 };
 
@@ -129,7 +129,7 @@ static void enter(struct hold *hold)
     }
     hold->until_ns = asked_ns + left_ms * 990000; /* a clock may be slow by a hundredth */
     int64_t now_ns = true_ns();
-    if (now_ns >= hold->until_ns || hold->token <= model->robbed)
+    if (now_ns >= hold->until_ns || hold->token <= model->robbed || !fleet_kept(person->fleet, hold->loss))
         return;
     must(model->good_until_ns <= asked_ns, "two hold the mutex at once");
     must(hold->token > model->token, "token %llu follows %llu", (unsigned long long)hold->token, (unsigned long long)model->token);
@@ -181,6 +181,7 @@ static bool lock(struct hold *hold)
 {
     struct person *person = hold->person;
     struct objects *objects = person->fleet->objects;
+    hold->loss = fleet_loss(person->fleet);
     int code = lk_mutex_lockfor(&objects->mutex, luck_about(&person->luck, 100, 20000));
     if (code == EOWNERDEAD)
         repair(person);
@@ -274,6 +275,15 @@ static int wait_somehow(struct person *person)
     return lk_cond_clockwait(&objects->cond, &objects->mutex, CLOCK_MONOTONIC, &until);
 }
 
+/* The server has it as often held as it was before. */
+static void count_levels(const struct hold *hold)
+{
+    struct objects *objects = hold->person->fleet->objects;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    if (hold->levels > 1 && hold->is_good && lk_mutex_info(&objects->mutex, &info) == 0 && info.held && info.token == hold->token)
+        must(info.holds == hold->levels, "a wait gave %u levels back and came with %u", hold->levels, info.holds);
+}
+
 /* Held before, and after if it returns true. */
 static bool wait_once(struct hold *hold)
 {
@@ -281,6 +291,7 @@ static bool wait_once(struct hold *hold)
     struct model *model = model_of(fleet);
     struct objects *objects = fleet->objects;
     unsigned loss = fleet_loss(fleet), levels = hold->levels;
+    hold->loss = loss;
     uint64_t robbed = model->robbed;
     if (!hold->is_good)
         hold->token = 0;
@@ -294,6 +305,7 @@ static bool wait_once(struct hold *hold)
     if (is_held) {
         hold->levels = levels;
         enter(hold);
+        count_levels(hold);
     } else {
         int64_t left_ms;
         int after = lk_mutex_remaining(&objects->mutex, &left_ms);
@@ -468,7 +480,7 @@ static void lost(struct fleet *fleet)
 {
     struct model *model = model_of(fleet);
     model->good_until_ns = 0;
-    model->robbed = UINT64_MAX; /* who holds it now does not, and finds out */
+    model->robbed = model->token; /* who holds it now does not, and finds out */
     model->debt_count = 0;
 }
 
@@ -499,8 +511,8 @@ static void draw(struct fleet *fleet, struct model *model)
     model->has_robbers = !fleet->is_faultless && luck_onein(&fleet->luck, 4);
     model->has_long_holds = luck_onein(&fleet->luck, 3);
     model->has_loose_signals = luck_onein(&fleet->luck, 2);
-    model->sleepers = (unsigned)luck_below(&fleet->luck, 9);
-    model->wakers = 1 + (unsigned)luck_below(&fleet->luck, 3);
+    model->sleepers = 2 + (unsigned)luck_below(&fleet->luck, 6);
+    model->wakers = luck_onein(&fleet->luck, 2) ? 0 : 1 + (unsigned)luck_below(&fleet->luck, 3);
 }
 
 /* By then whoever waits has what it is owed: the lease of a dead holder, two silences, somebody who rests. */
