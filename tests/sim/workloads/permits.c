@@ -65,13 +65,13 @@ static unsigned taken_at(const struct model *model, int64_t now_ns)
     return permits;
 }
 
-static _Thread_local unsigned began_in; /* the generation when this thread began what it does */
+static _Thread_local unsigned began_in, began_with; /* the generation, and the loss, when this thread began what it does */
 
 static void note_taken(struct person *person, unsigned hold, unsigned permits, int64_t good_until_ns, int64_t asked_ns)
 {
     struct model *model = model_of(person->fleet);
-    if (began_in % 2 != 0 || began_in != model->generation)
-        return; /* it may be of one that was deleted since */
+    if (began_in % 2 != 0 || began_in != model->generation || !fleet_kept(person->fleet, began_with))
+        return; /* it may be of one that is gone */
     must(taken_at(model, asked_ns) + permits <= model->total_most, "%u permits are taken, and %u more, of %u", taken_at(model, asked_ns),
          permits, model->total_most);
     model->taken[person->machine][person->number][hold] = (struct taken){ permits, good_until_ns };
@@ -386,6 +386,7 @@ static void act(struct person *person)
     struct model *model = model_of(person->fleet);
     bool is_first = person->machine == 0 && person->number == 0;
     began_in = model->generation;
+    began_with = fleet_loss(person->fleet);
     if (__atomic_load_n(&model->quiet, __ATOMIC_ACQUIRE)) {
         model->is_out[person->machine][person->number] = true;
         rest_ms(500);
