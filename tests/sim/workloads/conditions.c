@@ -37,7 +37,7 @@ struct model {
     unsigned debt_count, killing; /* 1: a machine is being killed */
     int quiet;                    /* 1: nobody signals, and nobody begins to wait */
     bool is_busy[FLEET_MACHINES][SEATS];
-    bool is_robust, has_robbers, has_long_holds, has_cancels, has_loose_signals;
+    bool is_robust, has_robbers, has_long_holds, has_loose_signals, has_broadcasts;
     unsigned sleepers, wakers; /* of 8 */
     int64_t lease_most_ms, poll_most_ms;
 };
@@ -323,7 +323,7 @@ static void signal_one(struct person *person, const struct hold *hold)
     struct fleet *fleet = person->fleet;
     struct model *model = model_of(fleet);
     struct objects *objects = fleet->objects;
-    bool all = luck_onein(&person->luck, 8);
+    bool all = model->has_broadcasts && luck_onein(&person->luck, 8);
     unsigned loss = fleet_loss(fleet), killing = model->killing;
     bool was_certain[FLEET_MACHINES][SEATS];
     uint64_t tokens[FLEET_MACHINES][SEATS];
@@ -509,9 +509,10 @@ static void draw(struct fleet *fleet, struct model *model)
     }
     model->is_robust = luck_onein(&fleet->luck, 3);
     model->has_robbers = !fleet->is_faultless && luck_onein(&fleet->luck, 4);
-    model->has_long_holds = luck_onein(&fleet->luck, 3);
+    model->has_long_holds = luck_onein(&fleet->luck, 2);
     model->has_loose_signals = luck_onein(&fleet->luck, 2);
-    model->sleepers = 2 + (unsigned)luck_below(&fleet->luck, 6);
+    model->has_broadcasts = luck_onein(&fleet->luck, 4); /* they end what is owed */
+    model->sleepers = 2 + (unsigned)luck_below(&fleet->luck, 7);
     model->wakers = luck_onein(&fleet->luck, 2) ? 0 : 1 + (unsigned)luck_below(&fleet->luck, 3);
 }
 
