@@ -172,9 +172,15 @@ static bool any_item_ready(const struct file *epoll)
     return false;
 }
 
-static short socket_readiness(const struct file *file)
+static bool has_room(const struct file *file)
 {
     const struct file *peer = &world->files[file->peer];
+    return file->broken || file->no_more_out || file->peer == 0 || peer->in_bytes + peer->way_bytes < FULL;
+}
+
+/* `out`: is it to be known whether there is room? That looks at the other end, too. */
+static short socket_readiness(const struct file *file, bool out)
+{
     int events = 0;
     switch ((enum socket_state)file->state) {
     case FRESH:
@@ -190,7 +196,7 @@ static short socket_readiness(const struct file *file)
     }
     if (file->in_first != NULL || file->eof || file->broken)
         events |= POLLIN;
-    if (file->broken || file->no_more_out || file->peer == 0 || peer->in_bytes + peer->way_bytes < FULL)
+    if (out && has_room(file))
         events |= POLLOUT;
     if (file->eof || file->broken)
         events |= POLLRDHUP;
@@ -211,7 +217,7 @@ short sim_readiness(struct file *file)
     case EPOLL:
         return any_item_ready(file) ? POLLIN : 0;
     case SOCKET:
-        return socket_readiness(file);
+        return socket_readiness(file, true);
     case NO_FILE:
         break;
     }
@@ -417,14 +423,19 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
     return 0;
 }
 
+static short item_readiness(const struct item *item)
+{
+    struct file *file = &world->files[item->file];
+    return file->type == SOCKET ? socket_readiness(file, (item->events & EPOLLOUT) != 0) : sim_readiness(file);
+}
+
 static int look_epoll(const struct file *epoll, struct epoll_event *events, int most, bool *kernel)
 {
     int found = 0;
     *kernel = false;
     for (uint32_t number = epoll->items; number != 0 && found < most; number = world->items[number].next_of_owner) {
         const struct item *item = &world->items[number];
-        short ready = item->file != 0 ? sim_readiness(&world->files[item->file])
-                                      : kernel_readiness(item->fd, (short)(item->events & 0xff));
+        short ready = item->file != 0 ? item_readiness(item) : kernel_readiness(item->fd, (short)(item->events & 0xff));
         uint32_t told = (uint32_t)ready & (item->events | EPOLLERR | EPOLLHUP);
         *kernel |= item->file == 0;
         if (told != 0)

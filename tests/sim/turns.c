@@ -166,12 +166,16 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
     return sim_kernel(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-/* If who began all this is gone, nobody will give this thread its turn. */
+/*
+ * If who began all this is gone, nobody will give this thread its turn. The first thread of each process looks, because a
+ * wait with an end costs the kernel a timer.
+ */
 static void wait_for_turn(struct thread *me)
 {
-    struct timespec patience = { 2, 0 };
+    static const struct timespec patience = { 2, 0 };
+    bool looks = me->tid == world->procs[me->proc].pid;
     while (__atomic_load_n(&me->turn, __ATOMIC_ACQUIRE) == 0)
-        if (futex(&me->turn, FUTEX_WAIT, 0, &patience) != 0 && errno == ETIMEDOUT &&
+        if (futex(&me->turn, FUTEX_WAIT, 0, looks ? &patience : NULL) != 0 && errno == ETIMEDOUT &&
             sim_kernel(SYS_kill, world->launcher, 0) != 0)
             sim_kernel(SYS_exit_group, 125);
     me->turn = 0;
