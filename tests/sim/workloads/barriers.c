@@ -212,6 +212,16 @@ static void begin_series(struct fleet *fleet)
     model->series++;
 }
 
+/* One resets: a party that is told of several resets at once cannot know how its round ended. */
+static bool is_first_ready(const struct person *person)
+{
+    const struct model *model = model_of(person->fleet);
+    for (unsigned i = 0; i < person->machine; i++)
+        if (model->parties[i][0].is_ready)
+            return false;
+    return person->number == 0;
+}
+
 static void act(struct person *person)
 {
     struct model *model = model_of(person->fleet);
@@ -223,7 +233,7 @@ static void act(struct person *person)
         return;
     }
     me->is_ready = true;
-    if (person->number == 0) {
+    if (is_first_ready(person)) {
         bool are_ready = person->machine == 0 && are_all_ready(person->fleet);
         reset(person->fleet);
         if (are_ready)

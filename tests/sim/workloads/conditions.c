@@ -484,7 +484,33 @@ static void lost(struct fleet *fleet)
     model->debt_count = 0;
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost };
+/* Somebody signalled and holds the mutex; is there another machine where somebody may have had that signal? */
+static bool find_signalled(struct fleet *fleet, unsigned *machine)
+{
+    const struct model *model = model_of(fleet);
+    if (model->good_until_ns <= true_ns() || model->debt_count == 0 || model->debts[model->debt_count - 1].token != model->token)
+        return false;
+    for (unsigned i = 0; i < fleet->machines; i++)
+        if (i != model->holder && !fleet->is_dead[i] && (model->debts[model->debt_count - 1].to >> (i * SEATS) & 15) != 0) {
+            *machine = i;
+            return true;
+        }
+    return false;
+}
+
+static void kill_who_was_signalled(struct fleet *fleet)
+{
+    unsigned machine;
+    for (int64_t until_ms = true_ms() + fleet->storm_ms / 10; true_ms() < until_ms; rest_ms(20))
+        if (find_signalled(fleet, &machine)) {
+            rest_ms(luck_about(&fleet->luck, 1, 2 * fleet->rest_most_ms));
+            if (find_signalled(fleet, &machine))
+                fleet_kill(fleet, machine);
+            return;
+        }
+}
+
+static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost, .other = kill_who_was_signalled };
 
 static void draw(struct fleet *fleet, struct model *model)
 {

@@ -100,7 +100,7 @@ void fleet_begin(struct fleet *fleet)
         start(fleet, i);
 }
 
-static void kill_machine(struct fleet *fleet, unsigned machine)
+void fleet_kill(struct fleet *fleet, unsigned machine)
 {
     if (fleet->is_dead[machine] || !fault_happens("machine %u is killed", machine))
         return;
@@ -152,7 +152,7 @@ static void do_fault(struct fleet *fleet, enum fleet_fault fault)
 {
     unsigned machine = (unsigned)luck_below(&fleet->luck, fleet->machines);
     switch (fault) {
-    case KILLS: kill_machine(fleet, machine); break;
+    case KILLS: fleet_kill(fleet, machine); break;
     case FREEZES: freeze(fleet, machine); break;
     case BLOWS:
         if (fault_happens("scripts are forgotten, or connections end"))
@@ -169,6 +169,17 @@ static void do_fault(struct fleet *fleet, enum fleet_fault fault)
     }
 }
 
+/* One of those that this seed has; TROUBLES_OF_THE_WORLD, which happen by themselves, where it has none. */
+static enum fleet_fault draw_fault(struct fleet *fleet)
+{
+    enum fleet_fault has[FLEET_FAULTS] = { TROUBLES_OF_THE_WORLD };
+    unsigned count = 0;
+    for (enum fleet_fault fault = KILLS; fault < FLEET_FAULTS; fault++)
+        if (fleet->has[fault])
+            has[count++] = fault;
+    return has[luck_below(&fleet->luck, count == 0 ? 1 : count)];
+}
+
 void fleet_storm(struct fleet *fleet)
 {
     unsigned forks = 0;
@@ -181,9 +192,7 @@ void fleet_storm(struct fleet *fleet)
                 forks++;
                 start(fleet, i);
             }
-        enum fleet_fault fault = (enum fleet_fault)luck_below(&fleet->luck, FLEET_FAULTS);
-        if (fleet->has[fault])
-            do_fault(fleet, fault);
+        do_fault(fleet, draw_fault(fleet));
     }
     storm_end();
     for (unsigned i = 0; i < fleet->machines; i++)

@@ -66,6 +66,8 @@ void fleet_begin(struct fleet *fleet);
 void fleet_storm(struct fleet *fleet); /* returns when it is calm, and all machines run */
 void fleet_end(struct fleet *fleet);   /* all threads were told to end before, or are now */
 
+void fleet_kill(struct fleet *fleet, unsigned machine);
+
 bool fleet_isover(const struct person *person);
 void fleet_rest(struct person *person); /* as long as people rest here */
 void fleet_pause(const struct person *person, int64_t ms); /* or until it is over */
