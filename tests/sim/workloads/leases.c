@@ -1,0 +1,1318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leases.c - what a hold of a mutex promises while it lasts, and when it ends
+ *
+ * Machines hold shared mutexes, one at a time, and many of their own at once. They extend them, lock them again, keep
+ * them for a least time, end threads that hold, and take mutexes away. The driver looks at the server meanwhile, and
+ * compares what is there with what each holder was told before.
+ *
+ * Belief   A holder that is told that its hold is good for some time believes that until then, or until it makes a call
+ *          that may change it. All beliefs are in true time. The server has what is believed, for as long, and nobody
+ *          else believes it.
+ * Excuse   A hold may be lost in a storm, in an outage that lasts for more than a quarter of the shortest lease, when
+ *          its key is taken away, when it is fixed or has a limit. Else it may not.
+ */
+#include "workload.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <latchkey/latchkey.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    MACHINES_MAX = 4,
+    USERS_MAX = 4, /* threads of a machine that use the shared names */
+    NAMES_MAX = 4,
+    HANDLES = 3, /* of a name, in each machine */
+    MANY_MAX = 200,
+    LEFT_MAX = 256,
+    GRANTS_MAX = 64, /* of a name, that are remembered */
+    NAP_MS = 50,
+    LASTS_MS = 15000, /* an engine's fault, at most */
+    SERVED_MS = 15000 /* when all is quiet, each user has its turn within that */
+};
+
+#define EVER INT64_MAX
+
+enum fault { FORGET, CUT_ALL, CUT_EARS, DELETE, OVERWRITE, FLUSH, FREEZE, RESTART, FULL_SERVER, PAUSE_WRITES, STOP_ONE, KILL_ONE, FAULTS };
+
+/* What the seed says. */
+struct plan {
+    unsigned machines, users, names, many;
+    int64_t lease_ms, timeout_ms, least_lease_ms, hold_ms, wait_ms, storm_ms;
+    bool storm, clocks, log_file; /* troubles of the engine; clocks that are wrong; the server has a log */
+    bool extends, nests, ends, owners, forces, limits, tries;
+    bool faults[FAULTS];
+    bool any_fault;
+    unsigned fault_every_ms;
+    lk_mutexattr_t attrs[NAMES_MAX][HANDLES], many_attr;
+};
+
+enum state { IDLE, CALLING, HELD };
+
+/* What one user has to do with one name. `version` changes with all that a call may change. */
+struct hold {
+    enum state state;
+    uint64_t version, owner, token;
+    char prefix[64]; /* of its owner ids */
+    int levels, levels_there;
+    bool levels_known, fixed, limited;
+    int64_t lease_least_ms, lease_most_ms; /* of those that it may have asked for */
+    int64_t began_ns, held_ns;             /* its lock was called, and returned */
+    int64_t asked_ns, until_ns;            /* the belief */
+    const char *ended_with;                /* idle: the last code */
+    int64_t free_by_ns;                    /* idle: nothing of it is at the server from then on */
+    int64_t keep_ms, kept_until_ns;        /* min_hold_ms; no longer than that */
+    int64_t lost_ns;                       /* the listener was told */
+};
+
+/* Its thread ended. */
+struct left {
+    unsigned machine, name;
+    struct hold hold;
+    int64_t left_ns;
+};
+
+enum fate { UNKNOWN, GIVEN_BACK, DIED };
+struct grant {
+    uint64_t token;
+    int code;
+    enum fate fate;
+};
+
+struct name {
+    char text[24];
+    bool robust, is_used_wrongly; /* it was of another type */
+    int64_t robbed_ns;            /* somebody took it away; EVER while that goes on */
+    int64_t kept_until_ns;        /* for nobody before, at least */
+    int64_t unrepaired_ns;        /* somebody may have left it unrecoverable */
+    unsigned grant_count;
+    struct grant grants[GRANTS_MAX];
+};
+
+struct shared {
+    struct plan plan;
+    struct gate over;
+    bool quiet;         /* users only lock and unlock */
+    int64_t excuse_ns;  /* end of the last outage; EVER while there is one */
+    int64_t away_ns;    /* since then the server is away; 0: it is not */
+    int64_t full_ns;    /* out of memory, until then */
+    struct name names[NAMES_MAX + MANY_MAX];
+    struct hold holds[MACHINES_MAX * USERS_MAX * NAMES_MAX + MANY_MAX];
+    struct left left[LEFT_MAX];
+    unsigned left_count;
+    int64_t served_ns[MACHINES_MAX][USERS_MAX];
+    unsigned generation[MACHINES_MAX];
+};
+
+struct machine {
+    struct world *w;
+    struct shared *s;
+    unsigned number;
+    lk_client_t *client, *operator;
+    lk_mutex_t mutexes[NAMES_MAX][HANDLES], forced[NAMES_MAX], many[MANY_MAX];
+    lk_owner_t *owners[USERS_MAX];
+    char id[40];
+    int64_t began_ns, began_here_ns;
+};
+
+struct user {
+    struct machine *machine;
+    struct luck luck;
+    unsigned number;
+    lk_owner_t *owner; /* NULL: its thread */
+};
+
+/* --- time ------------------------------------------------------------------------------------------------------------- */
+
+static int64_t here_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static int64_t longer(const struct plan *plan, int64_t ns)
+{
+    return plan->clocks ? ns + ns / 240 : ns;
+}
+
+static int64_t shorter(const struct plan *plan, int64_t ns)
+{
+    return plan->clocks ? ns - ns / 240 : ns;
+}
+
+/* So much time of this machine in true time, and no more. */
+static int64_t in_true_time(const struct machine *machine, int64_t ns)
+{
+    int64_t took_ns = true_ns() - machine->began_ns, took_here_ns = here_ns() - machine->began_here_ns;
+    if (took_ns < 1000000000)
+        return shorter(&machine->s->plan, ns);
+    return (int64_t)((double)ns * ((double)took_ns / (double)took_here_ns)) - 100000;
+}
+
+/* --- what is excused -------------------------------------------------------------------------------------------------- */
+
+static bool was_robbed(const struct name *name, const struct hold *hold)
+{
+    return name->robbed_ns >= hold->began_ns && name->robbed_ns != 0;
+}
+
+/* A robbed holder has to learn it: by its next renewal, and in a storm when its lease is over. */
+static int64_t learns_ns(const struct plan *plan, const struct name *name, const struct hold *hold)
+{
+    if (name->robbed_ns == EVER)
+        return EVER;
+    int64_t ms = plan->storm || hold->fixed ? hold->lease_most_ms : hold->lease_most_ms / 3;
+    return name->robbed_ns + longer(plan, ms * 1000000) + ms * 20000 + (plan->timeout_ms + 300) * 1000000;
+}
+
+static bool may_not_know(const struct shared *s, const struct name *name, const struct hold *hold, int64_t now_ns)
+{
+    if (!was_robbed(name, hold))
+        return false;
+    return now_ns < learns_ns(&s->plan, name, hold) || (s->excuse_ns >= name->robbed_ns && now_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000);
+}
+
+static void expect_excuse(const struct machine *machine, unsigned n, const struct hold *hold, const char *where)
+{
+    const struct shared *s = machine->s;
+    bool excused = s->plan.storm || hold->fixed || hold->limited || was_robbed(&s->names[n], hold) ||
+                   s->excuse_ns >= hold->began_ns;
+    must(excused, "%s: lost without a reason, held for %lld ms, says %s", s->names[n].text,
+         (long long)(true_ns() - hold->held_ns) / 1000000, where);
+}
+
+/* --- beliefs -------------------------------------------------------------------------------------------------------- */
+
+static unsigned name_of(const struct shared *s, const struct hold *hold)
+{
+    size_t at = (size_t)(hold - s->holds), users = (size_t)MACHINES_MAX * USERS_MAX * NAMES_MAX;
+    return at < users ? at % NAMES_MAX : (unsigned)(NAMES_MAX + at - users);
+}
+
+/* A call may change what is believed: nothing is, until it returned. */
+static void doubt(struct hold *hold)
+{
+    hold->version++;
+    hold->until_ns = 0;
+}
+
+/* At `now_ns` this one believes that it holds the name. */
+static void judge_others(struct shared *s, struct hold *hold, int64_t now_ns)
+{
+    struct name *name = &s->names[name_of(s, hold)];
+    if (may_not_know(s, name, hold, now_ns))
+        return;
+    must(now_ns >= name->kept_until_ns, "%s: held %lld ms before its min_hold_ms is over", name->text,
+         (long long)(name->kept_until_ns - now_ns) / 1000000);
+    if (name_of(s, hold) >= NAMES_MAX)
+        return;
+    for (unsigned i = name_of(s, hold); i < MACHINES_MAX * USERS_MAX * NAMES_MAX; i += NAMES_MAX) {
+        const struct hold *other = &s->holds[i];
+        if (other != hold && other->state == HELD && other->until_ns > now_ns && !may_not_know(s, name, other, now_ns))
+            broken("%s: two hold it at once, tokens %llu and %llu", name->text, (unsigned long long)hold->token,
+                   (unsigned long long)other->token);
+    }
+}
+
+/* Ask how long the hold is good for. False: it is lost. */
+static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mutex, struct hold *hold)
+{
+    uint64_t version = hold->version;
+    int64_t left_ms = 0, asked_ns = true_ns();
+    int code = lk_mutex_remainingby(mutex, owner, &left_ms);
+    int64_t now_ns = true_ns();
+    if (hold->version != version || hold->state != HELD)
+        return true;
+    if (code == ESTALE)
+        return false;
+    must(code == 0, "lk_mutex_remaining() of a hold returned %s", code_name(code));
+    int64_t lasts_ns = in_true_time(machine, (left_ms - 1) * 1000000);
+    int64_t cap_ns = shorter(&machine->s->plan, hold->lease_least_ms * 1000000); /* a shorter one may be on its way */
+    if (hold->version != version)
+        return true;
+    hold->asked_ns = asked_ns;
+    hold->until_ns = asked_ns + (lasts_ns < cap_ns ? lasts_ns : cap_ns);
+    if (hold->until_ns > now_ns)
+        judge_others(machine->s, hold, now_ns);
+    return true;
+}
+
+/* --- robust mutexes, and tokens --------------------------------------------------------------------------------------- */
+
+/* Who comes after a dead holder is told. */
+static void judge_succession(const struct name *name)
+{
+    for (unsigned i = 1; i < name->grant_count; i++)
+        must(!name->robust || name->grants[i - 1].fate != DIED || name->grants[i].code != 0,
+             "%s: its holder died, token %llu, and the next one was not told, token %llu", name->text,
+             (unsigned long long)name->grants[i - 1].token, (unsigned long long)name->grants[i].token);
+}
+
+static void note_grant(struct name *name, uint64_t token, int code)
+{
+    unsigned i = name->grant_count;
+    if (i == sizeof name->grants / sizeof *name->grants) {
+        memmove(name->grants, name->grants + i / 2, (i - i / 2) * sizeof *name->grants);
+        i = name->grant_count = i - i / 2;
+    }
+    for (; i > 0 && name->grants[i - 1].token > token; i--)
+        name->grants[i] = name->grants[i - 1];
+    must(i == 0 || name->grants[i - 1].token != token, "%s: two have token %llu", name->text, (unsigned long long)token);
+    name->grants[i] = (struct grant){ .token = token, .code = code };
+    name->grant_count++;
+    judge_succession(name);
+}
+
+static void note_fate(struct name *name, uint64_t token, enum fate fate)
+{
+    for (unsigned i = 0; i < name->grant_count; i++)
+        if (name->grants[i].token == token && name->grants[i].fate == UNKNOWN)
+            name->grants[i].fate = fate;
+    judge_succession(name);
+}
+
+/* The server forgot everything but what rises with its clock. */
+static void forget_fates(struct name *name)
+{
+    for (unsigned i = 0; i < name->grant_count; i++)
+        name->grants[i].fate = GIVEN_BACK;
+}
+
+/* --- a hold ------------------------------------------------------------------------------------------------------------- */
+
+static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *hold)
+{
+    uint64_t number = lk_owner_number(owner);
+    doubt(hold);
+    hold->state = CALLING;
+    hold->owner = number;
+    snprintf(hold->prefix, sizeof hold->prefix, "%s:%llu:", machine->id, (unsigned long long)number);
+    hold->began_ns = true_ns();
+    hold->levels = hold->levels_there = 0;
+    hold->levels_known = true;
+    hold->lost_ns = 0;
+    hold->keep_ms = 0;
+    hold->token = 0;
+}
+
+static void be_idle(struct hold *hold, int code, int64_t settles_ms)
+{
+    doubt(hold);
+    hold->ended_with = code_name(code);
+    hold->state = IDLE;
+    hold->free_by_ns = true_ns() + settles_ms * 1020000 + (settles_ms > 0 ? 20000000 : 0);
+}
+
+static void be_held(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mutex, struct hold *hold, int code)
+{
+    struct name *name = &machine->s->names[name_of(machine->s, hold)];
+    hold->levels = hold->levels_there = 1;
+    hold->held_ns = true_ns();
+    if (lk_mutex_tokenby(mutex, owner, &hold->token) == 0)
+        note_grant(name, hold->token, code);
+    hold->state = HELD;
+    hold->version++;
+}
+
+/* The largest token of a hold that anybody believed before the call began. */
+static uint64_t token_before(struct shared *s, unsigned n)
+{
+    uint64_t largest = 0;
+    for (unsigned i = 0; i < s->names[n].grant_count; i++)
+        if (s->names[n].grants[i].token > largest)
+            largest = s->names[n].grants[i].token;
+    return largest;
+}
+
+static bool is_lock_code(const struct shared *s, const struct name *name, int code)
+{
+    bool trouble = s->plan.storm || s->plan.any_fault;
+    switch (code) {
+    case 0:
+    case ETIMEDOUT:
+    case EBUSY: return true;
+    case EOWNERDEAD:
+        return name->robust && (trouble || s->plan.ends || s->plan.forces || s->plan.limits);
+    case ENOTRECOVERABLE: return name->robust && name->unrepaired_ns != 0;
+    case ENOTCONN:
+    case EIO: return trouble;
+    case ENOSPC: return s->full_ns >= true_ns() - 5000000000 || s->plan.storm;
+    case EPROTO: return name->is_used_wrongly;
+    default: return false;
+    }
+}
+
+static bool is_call_code(const struct shared *s, const struct name *name, int code)
+{
+    bool trouble = s->plan.storm || s->plan.any_fault;
+    return code == 0 || code == ESTALE || (trouble && (code == EIO || code == ENOTCONN)) ||
+           (code == EPROTO && name->is_used_wrongly);
+}
+
+static lk_mutex_t *handle_of(struct user *user, unsigned n, unsigned handle)
+{
+    return &user->machine->mutexes[n][handle];
+}
+
+static struct hold *hold_of(struct user *user, unsigned n)
+{
+    return &user->machine->s->holds[(user->machine->number * USERS_MAX + user->number) * NAMES_MAX + n];
+}
+
+static void nap(void)
+{
+    rest_ms(NAP_MS);
+}
+
+/* It is lost: it stays so, and the listener is told once. */
+static void be_lost(struct user *user, lk_mutex_t *mutex, struct hold *hold, const char *where)
+{
+    struct machine *machine = user->machine;
+    int64_t left_ms;
+    doubt(hold);
+    expect_excuse(machine, name_of(machine->s, hold), hold, where);
+    for (int naps = (int)luck_about(&user->luck, 20, 80); naps > 0; naps--) {
+        int code = lk_mutex_remainingby(mutex, user->owner, &left_ms);
+        must(code == ESTALE, "a hold that was lost is held again: %s", code_name(code));
+        nap();
+    }
+    must(hold->lost_ns != 0 || hold->token == 0, "%s: a loss was not told", machine->s->names[name_of(machine->s, hold)].text);
+    for (; hold->levels > 0; hold->levels--) {
+        int code = lk_mutex_unlockby(mutex, user->owner);
+        must(code == ESTALE, "an unlock of what was lost returned %s", code_name(code));
+    }
+    int64_t ms = hold->lease_most_ms + 3 * machine->s->plan.timeout_ms, settles_ms = lk_errorsettles();
+    be_idle(hold, ESTALE, settles_ms > ms ? settles_ms : ms);
+}
+
+/* While the server is away no renewal succeeds, and the loss is told though nobody asks. */
+static void rest_blindly(struct user *user, struct hold *hold, int64_t ms)
+{
+    struct shared *s = user->machine->s;
+    int naps = 0;
+    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns; ms > NAP_MS ? nap() : rest_ms(ms)) {
+        int64_t away_ns = s->away_ns, over_ns = away_ns + longer(&s->plan, hold->lease_most_ms * 1000000);
+        bool over = away_ns != 0 && hold->held_ns < away_ns && true_ns() > over_ns;
+        naps = over && s->away_ns == away_ns ? naps + 1 : 0;
+        must(naps < 20 || hold->lost_ns != 0 || hold->token == 0, "%s: its lease is over, and nobody was told",
+             s->names[name_of(s, hold)].text);
+    }
+}
+
+static void keep(struct machine *machine, struct hold *hold, unsigned n, unsigned handle)
+{
+    int64_t ms = machine->s->plan.attrs[n][handle].min_hold_ms;
+    if (ms > hold->keep_ms)
+        hold->keep_ms = ms;
+    int64_t until_ns = hold->held_ns + longer(&machine->s->plan, ms * 1000000) + 5000000;
+    if (ms > 0 && until_ns > hold->kept_until_ns)
+        hold->kept_until_ns = until_ns;
+}
+
+static int one_level_less(struct user *user, struct hold *hold, unsigned n)
+{
+    struct shared *s = user->machine->s;
+    unsigned handle = (unsigned)luck_below(&user->luck, HANDLES);
+    bool local = s->plan.attrs[n][handle].nested_local != 0;
+    doubt(hold);
+    int code = lk_mutex_unlockby(handle_of(user, n, handle), user->owner);
+    must(is_call_code(s, &s->names[n], code), "%s: an unlock of one level returned %s: %s", s->names[n].text,
+         code_name(code), lk_errortext());
+    hold->levels--;
+    if (!local)
+        hold->levels_there = hold->levels;
+    hold->levels_known &= code == 0;
+    hold->version++;
+    return code;
+}
+
+/* All levels; the last one gives it back. */
+static void give_back(struct user *user, struct hold *hold, unsigned n)
+{
+    struct shared *s = user->machine->s;
+    struct name *name = &s->names[n];
+    while (hold->levels > 1)
+        if (one_level_less(user, hold, n) == ESTALE) {
+            be_lost(user, handle_of(user, n, 0), hold, "an inner unlock");
+            return;
+        }
+    doubt(hold);
+    hold->state = CALLING;
+    int64_t excuse_ns = s->excuse_ns;
+    note_fate(name, hold->token, GIVEN_BACK);
+    int code = lk_mutex_unlockby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), user->owner);
+    int64_t settles_ms = lk_errorsettles();
+    must(is_call_code(s, name, code), "%s: an unlock returned %s: %s", name->text, code_name(code), lk_errortext());
+    if (code == ESTALE) {
+        expect_excuse(user->machine, n, hold, "an unlock");
+        settles_ms = hold->lease_most_ms + 3 * s->plan.timeout_ms;
+    }
+    int64_t kept_ns = hold->began_ns + shorter(&s->plan, hold->keep_ms * 1000000) - 2000000;
+    if (code == 0 && hold->keep_ms > 0 && !was_robbed(name, hold) && s->excuse_ns == excuse_ns && kept_ns > name->kept_until_ns)
+        name->kept_until_ns = kept_ns;
+    be_idle(hold, code, settles_ms);
+}
+
+static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsigned n)
+{
+    struct shared *s = user->machine->s;
+    int64_t lease_ms = luck_about(&user->luck, s->plan.least_lease_ms, 4 * s->plan.lease_ms);
+    doubt(hold);
+    if (lease_ms < hold->lease_least_ms)
+        hold->lease_least_ms = lease_ms;
+    if (lease_ms > hold->lease_most_ms)
+        hold->lease_most_ms = lease_ms;
+    int code = lk_mutex_extendby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), owner, lease_ms);
+    must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s", code_name(code), lk_errortext());
+    if (code == 0 && owner == NULL)
+        hold->lease_least_ms = lease_ms;
+    return code;
+}
+
+static int nest(struct user *user, struct hold *hold, unsigned n)
+{
+    struct shared *s = user->machine->s;
+    unsigned handle = (unsigned)luck_below(&user->luck, HANDLES);
+    const lk_mutexattr_t *attr = &s->plan.attrs[n][handle];
+    lk_how_t how = LK_HOW_INIT;
+    if (attr->type == LK_MUTEX_NORMAL)
+        return 0; /* it would wait for itself */
+    how.timeout_ms = 1000;
+    how.owner = user->owner;
+    how.lease_ms = luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 4 * s->plan.lease_ms) : 0;
+    doubt(hold);
+    hold->state = CALLING;
+    int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
+    if (attr->type == LK_MUTEX_ERRORCHECK && code != ESTALE) {
+        must(code == EDEADLK, "error checking: locked again, %s", code_name(code));
+        hold->state = HELD;
+        return 0;
+    }
+    must(is_call_code(s, &s->names[n], code), "%s: locked again, %s: %s", s->names[n].text, code_name(code), lk_errortext());
+    if (code == 0) {
+        hold->levels++;
+        if (attr->nested_local == 0)
+            hold->levels_there = hold->levels;
+        keep(user->machine, hold, n, handle);
+    }
+    hold->levels_known &= code == 0;
+    hold->state = HELD;
+    hold->version++;
+    return code;
+}
+
+/* Someone else's hold. */
+static void unlock_as_a_stranger(struct user *user, unsigned n)
+{
+    int code = lk_mutex_unlockby(handle_of(user, n, 0), user->owner);
+    must(code == EPERM, "an unlock of who does not hold it returned %s", code_name(code));
+}
+
+static void rob(struct machine *machine, struct luck *luck, unsigned n)
+{
+    struct shared *s = machine->s;
+    struct name *name = &s->names[n];
+    struct hold *robbed = NULL;
+    uint64_t version = 0;
+    if (name->robbed_ns == EVER || !fault_happens("%s is taken away", name->text))
+        return;
+    int64_t began_ns = true_ns();
+    for (unsigned i = n; i < MACHINES_MAX * USERS_MAX * NAMES_MAX; i += NAMES_MAX)
+        if (s->holds[i].state == HELD && s->holds[i].until_ns > began_ns)
+            robbed = &s->holds[i], version = robbed->version;
+    name->robbed_ns = EVER;
+    name->kept_until_ns = 0;
+    int code = lk_mutex_forceunlock(&machine->forced[n]);
+    (void)luck;
+    must(code == 0 || code == ENOTCONN || code == EIO || (code == EPROTO && name->is_used_wrongly), "forceunlock returned %s", code_name(code));
+    int64_t now_ns = true_ns();
+    name->robbed_ns = now_ns + (code == EIO ? 2 * s->plan.timeout_ms * 1000000 : 0);
+    name->kept_until_ns = 0;
+    if (code == 0 && robbed != NULL && robbed->version == version && robbed->until_ns > now_ns && !was_robbed(name, robbed))
+        note_fate(name, robbed->token, DIED);
+}
+
+/* Whatever one does while one holds; false: it is lost. */
+static bool do_something(struct user *user, struct hold *hold, unsigned n)
+{
+    const struct plan *plan = &user->machine->s->plan;
+    lk_mutex_t *mutex = handle_of(user, n, 0);
+    int code = 0;
+    switch (luck_below(&user->luck, 8)) {
+    case 0: rest_blindly(user, hold, luck_about(&user->luck, 1, 2 * plan->hold_ms)); break;
+    case 1: code = plan->extends ? extend(user, user->owner, hold, n) : 0; break;
+    case 2:
+    case 3: code = plan->nests ? nest(user, hold, n) : 0; break;
+    case 4: code = hold->levels > 1 ? one_level_less(user, hold, n) : 0; break;
+    case 5:
+        code = lk_mutex_checkby(mutex, user->owner);
+        must(is_call_code(user->machine->s, &user->machine->s->names[n], code), "a check returned %s", code_name(code));
+        break;
+    default: rest_ms(luck_about(&user->luck, 1, plan->hold_ms));
+    }
+    return code != ESTALE && believe(user->machine, user->owner, mutex, hold);
+}
+
+static int take(struct user *user, struct hold *hold, unsigned n, unsigned handle)
+{
+    const struct plan *plan = &user->machine->s->plan;
+    const lk_mutexattr_t *attr = &plan->attrs[n][handle];
+    lk_mutex_t *mutex = handle_of(user, n, handle);
+    lk_how_t how = LK_HOW_INIT;
+    how.owner = user->owner;
+    how.timeout_ms = luck_about(&user->luck, 1, plan->wait_ms);
+    if (luck_onein(&user->luck, 4) && !user->machine->s->quiet) {
+        how.lease_ms = luck_about(&user->luck, plan->least_lease_ms, 4 * plan->lease_ms);
+        how.fixed = plan->limits ? (int)luck_below(&user->luck, 3) - 1 : 0;
+    }
+    hold->lease_least_ms = hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
+    hold->fixed = how.fixed == 0 ? attr->fixed != 0 : how.fixed > 0;
+    hold->limited = attr->max_hold_ms != 0;
+    if (user->owner == NULL && plan->tries && luck_onein(&user->luck, 4)) {
+        hold->lease_least_ms = hold->lease_most_ms = attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
+        hold->fixed = attr->fixed != 0;
+        return lk_mutex_trylock(mutex);
+    }
+    return lk_mutex_lockwith(mutex, &how);
+}
+
+/* The thread ends and holds it still. */
+static void leave(struct user *user, struct hold *hold, unsigned n)
+{
+    struct shared *s = user->machine->s;
+    struct left *left = &s->left[s->left_count % LEFT_MAX];
+    int64_t now_ns = true_ns();
+    *left = (struct left){ .machine = user->machine->number, .name = n, .hold = *hold, .left_ns = now_ns };
+    s->left_count++;
+    doubt(hold);
+    hold->state = IDLE;
+    hold->free_by_ns = 0;
+    hold->prefix[0] = 0;
+    if (!was_robbed(&s->names[n], hold))
+        note_fate(&s->names[n], hold->token, DIED);
+}
+
+/* Lock it, use it, give it back. False: this thread is to end, and holds it. */
+static bool use(struct user *user, unsigned n)
+{
+    struct machine *machine = user->machine;
+    struct shared *s = machine->s;
+    const struct plan *plan = &s->plan;
+    struct hold *hold = hold_of(user, n);
+    unsigned handle = s->quiet ? 0 : (unsigned)luck_below(&user->luck, HANDLES);
+    lk_mutex_t *mutex = handle_of(user, n, handle);
+    if (luck_onein(&user->luck, 16))
+        unlock_as_a_stranger(user, n);
+    begin_call(machine, user->owner, hold);
+    uint64_t before = token_before(s, n);
+    int code = take(user, hold, n, handle);
+    int64_t settles_ms = lk_errorsettles();
+    must(is_lock_code(s, &s->names[n], code), "%s: a lock returned %s: %s", s->names[n].text, code_name(code), lk_errortext());
+    if (code != 0 && code != EOWNERDEAD) {
+        be_idle(hold, code, settles_ms);
+        if (code == ENOTRECOVERABLE)
+            rob(machine, &user->luck, n);
+        return true;
+    }
+    be_held(machine, user->owner, mutex, hold, code);
+    must(hold->token == 0 || hold->token > before, "%s: token %llu follows %llu", s->names[n].text,
+         (unsigned long long)hold->token, (unsigned long long)before);
+    keep(machine, hold, n, handle);
+    s->served_ns[machine->number][user->number] = true_ns();
+    bool good = believe(machine, user->owner, mutex, hold);
+    for (int64_t things = s->quiet ? 1 : luck_about(&user->luck, 1, 12); good && things > 0; things--)
+        good = s->quiet ? (rest_ms(luck_about(&user->luck, 1, 50)), true) : do_something(user, hold, n);
+    if (code == EOWNERDEAD && good) {
+        if (!luck_onein(&user->luck, 6) || s->quiet) {
+            int said = lk_mutex_consistentby(mutex, user->owner);
+            must(said == 0 || said == ESTALE, "consistent returned %s", code_name(said));
+        } else {
+            s->names[n].unrepaired_ns = true_ns();
+        }
+    }
+    if (!good) {
+        be_lost(user, mutex, hold, "remaining");
+        return true;
+    }
+    if (plan->ends && user->owner == NULL && !s->quiet && luck_onein(&user->luck, 8)) {
+        leave(user, hold, n);
+        return false;
+    }
+    give_back(user, hold, n);
+    return true;
+}
+
+/* --- a machine -------------------------------------------------------------------------------------------------------- */
+
+static int run_episode(void *arg)
+{
+    struct user *user = arg;
+    struct shared *s = user->machine->s;
+    while (!gate_is_open(&s->over)) {
+        if (!use(user, (unsigned)luck_below(&user->luck, s->plan.names)))
+            return 0;
+        if (s->plan.forces && !s->quiet && luck_onein(&user->luck, 30))
+            rob(user->machine, &user->luck, (unsigned)luck_below(&user->luck, s->plan.names));
+        rest_ms(luck_about(&user->luck, 1, s->quiet ? 200 : 1000));
+    }
+    return 0;
+}
+
+/* One thread after another. */
+static int run_user(void *arg)
+{
+    struct user *user = arg;
+    struct worker worker;
+    while (!gate_is_open(&user->machine->s->over)) {
+        worker_start(&worker, run_episode, user);
+        worker_join(&worker);
+    }
+    return 0;
+}
+
+/* Asks for the holds of others' owners, and extends them, at any moment. */
+static int watch_owners(void *arg)
+{
+    struct user *watcher = arg;
+    struct machine *machine = watcher->machine;
+    const struct plan *plan = &machine->s->plan;
+    while (!gate_is_open(&machine->s->over)) {
+        rest_ms(luck_about(&watcher->luck, 2, 200));
+        struct user user = { .machine = machine, .luck = watcher->luck };
+        user.number = (unsigned)luck_below(&watcher->luck, plan->users);
+        unsigned n = (unsigned)luck_below(&watcher->luck, plan->names);
+        struct hold *hold = hold_of(&user, n);
+        user.owner = machine->owners[user.number];
+        if (user.owner == NULL || hold->state != HELD)
+            continue;
+        believe(machine, user.owner, handle_of(&user, n, 0), hold);
+        if (plan->extends && !machine->s->quiet && hold->state == HELD && luck_onein(&watcher->luck, 30))
+            extend(&user, user.owner, hold, n);
+    }
+    return 0;
+}
+
+/* Many holds of one thread, for a long time. */
+static void keep_one(struct user *user, unsigned i)
+{
+    struct machine *machine = user->machine;
+    struct shared *s = machine->s;
+    struct hold *hold = &s->holds[MACHINES_MAX * USERS_MAX * NAMES_MAX + i];
+    struct name *name = &s->names[NAMES_MAX + i];
+    if (hold->state == IDLE) {
+        begin_call(machine, NULL, hold);
+        hold->lease_least_ms = hold->lease_most_ms = s->plan.lease_ms;
+        int code = lk_mutex_lockfor(&machine->many[i], 200);
+        int64_t settles_ms = lk_errorsettles();
+        must(is_lock_code(s, name, code), "%s: a lock returned %s: %s", name->text, code_name(code), lk_errortext());
+        if (code != 0)
+            be_idle(hold, code, settles_ms);
+        else
+            be_held(machine, NULL, &machine->many[i], hold, code);
+    }
+    if (hold->state == HELD && !believe(machine, NULL, &machine->many[i], hold)) {
+        doubt(hold);
+        expect_excuse(machine, NAMES_MAX + i, hold, "remaining of one of many");
+        int code = lk_mutex_unlock(&machine->many[i]);
+        must(code == ESTALE, "an unlock of what was lost returned %s", code_name(code));
+        be_idle(hold, code, s->plan.lease_ms + 3 * s->plan.timeout_ms);
+    }
+}
+
+static int keep_many(void *arg)
+{
+    struct user *user = arg;
+    struct shared *s = user->machine->s;
+    while (!gate_is_open(&s->over)) {
+        for (unsigned i = 0; i < s->plan.many && !gate_is_open(&s->over); i++)
+            keep_one(user, i);
+        rest_ms(luck_about(&user->luck, 20, s->plan.lease_ms / 2));
+    }
+    for (unsigned i = 0; i < s->plan.many; i++) {
+        struct hold *hold = &s->holds[MACHINES_MAX * USERS_MAX * NAMES_MAX + i];
+        if (hold->state != HELD)
+            continue;
+        doubt(hold);
+        hold->state = CALLING;
+        int code = lk_mutex_unlock(&user->machine->many[i]);
+        must(is_call_code(s, &s->names[NAMES_MAX + i], code), "an unlock of one of many returned %s", code_name(code));
+        be_idle(hold, code, code == 0 ? 0 : s->plan.lease_ms + 3 * s->plan.timeout_ms);
+    }
+    return 0;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------------- */
+
+static void judge_risk(const struct machine *machine, const struct hold *hold, const lk_event_t *event)
+{
+    const struct plan *plan = &machine->s->plan;
+    must(plan->storm || plan->any_fault, "%s: at risk, and nothing is wrong", event->name);
+    must(event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left", event->name,
+         (long long)event->remaining_ms, (long long)hold->lease_most_ms);
+}
+
+static void note_event(const struct machine *machine, struct hold *hold, const lk_event_t *event)
+{
+    if (event->type == LK_EVENT_AT_RISK)
+        judge_risk(machine, hold, event);
+    if (event->type != LK_EVENT_LOST)
+        return;
+    must(hold->lost_ns == 0, "%s: a loss was told twice", event->name);
+    hold->lost_ns = true_ns();
+}
+
+static void hear(const lk_event_t *event, void *arg)
+{
+    struct machine *machine = arg;
+    struct shared *s = machine->s;
+    size_t users = (size_t)MACHINES_MAX * USERS_MAX * NAMES_MAX;
+    size_t first = (size_t)machine->number * USERS_MAX * NAMES_MAX, end = first + USERS_MAX * NAMES_MAX;
+    if (event->token == 0)
+        return;
+    for (size_t i = 0; i < users + MANY_MAX; i++) {
+        struct hold *hold = &s->holds[i];
+        bool mine = (i >= first && i < end) || (i >= users && machine->number == 0);
+        if (mine && hold->state != IDLE && hold->token == event->token && hold->owner == event->owner &&
+            strcmp(event->name, s->names[name_of(s, hold)].text) == 0)
+            note_event(machine, hold, event);
+    }
+    for (unsigned i = 0; i < LEFT_MAX; i++) {
+        struct left *left = &s->left[i];
+        if (left->left_ns != 0 && left->machine == machine->number && left->hold.token == event->token &&
+            left->hold.owner == event->owner && strcmp(event->name, s->names[left->name].text) == 0)
+            note_event(machine, &left->hold, event);
+    }
+}
+
+/* The client's id, as the server has it. */
+static void find_id(struct machine *machine)
+{
+    lk_mutex_t mine;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    char name[32];
+    snprintf(name, sizeof name, "id:%u:%u", machine->number, machine->s->generation[machine->number]);
+    assert_lk(0, lk_mutex_init(&mine, machine->client, name, NULL));
+    while (lk_mutex_lockfor(&mine, 1000) != 0 || lk_mutex_info(&mine, &info) != 0 || info.holder[0] == 0)
+        if (lk_mutex_unlock(&mine) == EPERM)
+            rest_ms(20);
+    snprintf(machine->id, sizeof machine->id, "%.*s", (int)strcspn(info.holder, ":"), info.holder);
+    while (lk_mutex_unlock(&mine) != EPERM)
+        continue;
+    lk_mutex_destroy(&mine);
+}
+
+static void open_all(struct machine *machine)
+{
+    struct plan *plan = &machine->s->plan;
+    char options[120];
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms", (long long)plan->lease_ms, (long long)plan->timeout_ms);
+    while (lk_client_open(&machine->client, world_url(machine->w, options)) != 0)
+        rest_ms(100);
+    while (lk_client_open(&machine->operator, world_url(machine->w, options)) != 0)
+        rest_ms(100);
+    for (unsigned n = 0; n < plan->names; n++) {
+        assert_lk(0, lk_mutex_init(&machine->forced[n], machine->operator, machine->s->names[n].text, NULL));
+        for (unsigned i = 0; i < HANDLES; i++)
+            assert_lk(0, lk_mutex_init(&machine->mutexes[n][i], machine->client, machine->s->names[n].text, &plan->attrs[n][i]));
+    }
+    for (unsigned i = 0; i < plan->many && machine->number == 0; i++)
+        assert_lk(0, lk_mutex_init(&machine->many[i], machine->client, machine->s->names[NAMES_MAX + i].text, NULL));
+    assert_lk(0, lk_client_addlistener(machine->client, hear, machine, NULL));
+}
+
+static int run_machine(struct world *w, void *arg)
+{
+    struct machine *machine = arg;
+    struct shared *s = machine->s;
+    struct user users[USERS_MAX], keeper, watcher;
+    struct worker workers[USERS_MAX], kept, watch;
+    machine_begins(machine->number);
+    signal(SIGPIPE, SIG_DFL);
+    machine->w = w;
+    machine->began_ns = true_ns();
+    machine->began_here_ns = here_ns();
+    open_all(machine);
+    find_id(machine);
+    for (unsigned i = 0; i < s->plan.users; i++) {
+        users[i] = (struct user){ .machine = machine, .luck = luck_begin(), .number = i };
+        if (s->plan.owners && luck_onein(&users[i].luck, 2))
+            assert_lk(0, lk_owner_new(machine->client, &machine->owners[i]));
+        users[i].owner = machine->owners[i];
+    }
+    watcher = (struct user){ .machine = machine, .luck = luck_begin() };
+    keeper = (struct user){ .machine = machine, .luck = luck_begin() };
+    world_ready(w);
+    for (unsigned i = 0; i < s->plan.users; i++)
+        worker_start(&workers[i], run_user, &users[i]);
+    worker_start(&watch, watch_owners, &watcher);
+    if (machine->number == 0 && s->plan.many > 0)
+        worker_start(&kept, keep_many, &keeper);
+    for (unsigned i = 0; i < s->plan.users; i++)
+        worker_join(&workers[i]);
+    worker_join(&watch);
+    if (machine->number == 0 && s->plan.many > 0)
+        worker_join(&kept);
+    lk_client_close(machine->client);
+    lk_client_close(machine->operator);
+    return 0;
+}
+
+/* --- what the driver sees at the server ------------------------------------------------------------------------------ */
+
+static redisContext *eyes;
+
+static const char look[] = "local all = {} for i, key in ipairs(KEYS) do local kind = redis.call('TYPE', key).ok "
+                           "if kind == 'hash' then local f = redis.call('HGETALL', key) "
+                           "all[i] = { f[1], f[2], redis.call('PTTL', key) } "
+                           "else all[i] = { kind == 'none' and '' or '?', '0', 0 } end end return all";
+
+static void reconnect(struct world *w)
+{
+    if (eyes != NULL)
+        redisFree(eyes);
+    eyes = redisConnectUnixWithTimeout(w->socket, (struct timeval){ 60, 0 });
+    assert_that(eyes != NULL && eyes->err == 0);
+    redisSetTimeout(eyes, (struct timeval){ 60, 0 });
+}
+
+static redisReply *ask(struct world *w, const struct shared *s)
+{
+    const char *args[3 + NAMES_MAX + MANY_MAX];
+    char count[12];
+    int n = 0;
+    args[n++] = "EVAL_RO";
+    args[n++] = look;
+    args[n++] = count;
+    for (unsigned i = 0; i < s->plan.names; i++)
+        args[n++] = s->names[i].text;
+    for (unsigned i = 0; i < s->plan.many; i++)
+        args[n++] = s->names[NAMES_MAX + i].text;
+    snprintf(count, sizeof count, "%d", n - 3);
+    if (eyes == NULL || eyes->err != 0)
+        reconnect(w);
+    redisReply *reply = redisCommandArgv(eyes, n, args, NULL);
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY) {
+        if (reply != NULL && getenv("SIM_LOOK") != NULL) fprintf(stderr, "look: %s\n", reply->str);
+        freeReplyObject(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+struct seen {
+    const char *owner;
+    int64_t count, left_ms;
+    int64_t before_ns, after_ns; /* the server was asked between these */
+};
+
+static int64_t least_end_ns(const struct plan *plan, const struct seen *seen)
+{
+    return seen->before_ns + shorter(plan, seen->left_ms * 1000000);
+}
+
+static int64_t latest_end_ns(const struct plan *plan, const struct seen *seen)
+{
+    return seen->after_ns + longer(plan, (seen->left_ms + 1) * 1000000);
+}
+
+/* `was` is what the hold was before the server was asked. */
+static void judge_hold(const struct shared *s, const struct name *name, const struct hold *was, const struct hold *is,
+                       const struct seen *seen)
+{
+    const struct plan *plan = &s->plan;
+    bool same = was->version == is->version, mine = was->prefix[0] != 0 && strncmp(seen->owner, was->prefix, strlen(was->prefix)) == 0;
+    bool knows = !may_not_know(s, name, is, seen->after_ns);
+    if (same && was->state == HELD && knows && was->until_ns > seen->after_ns) {
+        must(mine && seen->count > 0, "%s: said to be good for %lld ms more, and the server has %s, count %lld", name->text,
+             (long long)(was->until_ns - seen->after_ns) / 1000000, seen->owner, (long long)seen->count);
+        must(latest_end_ns(plan, seen) >= was->until_ns, "%s: said to be good until %lld us after its end at the server",
+             name->text, (long long)(was->until_ns - latest_end_ns(plan, seen)) / 1000);
+    }
+    if (!mine || !same)
+        return;
+    if (seen->count == 0)
+        must(least_end_ns(plan, seen) <= was->kept_until_ns, "%s: kept for %lld ms longer than its min_hold_ms", name->text,
+             (long long)(least_end_ns(plan, seen) - was->kept_until_ns) / 1000000);
+    if (was->state == HELD && was->until_ns > seen->after_ns && knows && was->levels_known)
+        must(seen->count == was->levels_there, "%s: %d levels are %lld at the server", name->text, was->levels_there,
+             (long long)seen->count);
+    if (was->state == HELD && was->until_ns > seen->after_ns && seen->count > 0)
+        must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000), "%s: a lease of %lld ms has %lld left", name->text,
+             (long long)was->lease_most_ms, (long long)seen->left_ms);
+    if (was->state == IDLE && seen->count > 0)
+        must(seen->before_ns <= was->free_by_ns, "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
+             (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
+}
+
+static void judge_left(const struct shared *s, unsigned n, const struct left *left, const struct seen *seen)
+{
+    int64_t lease_ns = left->hold.lease_most_ms * 1000000;
+    int64_t bound_ns = left->left_ns + longer(&s->plan, lease_ns) + 2 * s->plan.timeout_ms * 1000000 + 50000000;
+    if (left->left_ns == 0 || left->name != n)
+        return;
+    bool mine = strncmp(seen->owner, left->hold.prefix, strlen(left->hold.prefix)) == 0 && seen->count > 0;
+    must(!mine || seen->before_ns < bound_ns, "%s: its thread ended, and it is held on", s->names[n].text);
+    if (!s->plan.storm && s->excuse_ns < left->hold.began_ns && left->hold.token != 0)
+        must(left->hold.lost_ns != 0 || seen->before_ns < bound_ns + 3000000000, "%s: its thread ended, and the loss was not told",
+             s->names[n].text);
+}
+
+static struct hold before[MACHINES_MAX * USERS_MAX * NAMES_MAX + MANY_MAX];
+
+static void look_at_server(struct world *w, struct shared *s)
+{
+    unsigned users = MACHINES_MAX * USERS_MAX * NAMES_MAX;
+    struct seen seen;
+    memcpy(before, s->holds, sizeof before);
+    static struct left left[LEFT_MAX];
+    memcpy(left, s->left, sizeof left);
+    seen.before_ns = true_ns();
+    redisReply *reply = ask(w, s);
+    seen.after_ns = true_ns();
+    for (unsigned i = 0; reply != NULL && i < reply->elements; i++) {
+        const redisReply *one = reply->element[i];
+        seen.owner = one->element[0]->str;
+        seen.count = strtoll(one->element[1]->str, NULL, 10);
+        seen.left_ms = one->element[2]->integer;
+        if (i >= s->plan.names) {
+            unsigned at = users + i - s->plan.names;
+            judge_hold(s, &s->names[NAMES_MAX + i - s->plan.names], &before[at], &s->holds[at], &seen);
+            continue;
+        }
+        for (unsigned at = i; at < users; at += NAMES_MAX)
+            judge_hold(s, &s->names[i], &before[at], &s->holds[at], &seen);
+        for (unsigned at = 0; at < LEFT_MAX; at++)
+            judge_left(s, i, &left[at], &seen);
+    }
+    freeReplyObject(reply);
+}
+
+/* --- faults ------------------------------------------------------------------------------------------------------------- */
+
+struct driver {
+    struct world *w;
+    struct shared *s;
+    struct luck luck;
+    struct machine machines[MACHINES_MAX];
+    pid_t pids[MACHINES_MAX];
+    unsigned born;
+};
+
+static void watch_for(struct driver *d, int64_t ms)
+{
+    for (int64_t until_ms = true_ms() + ms; true_ms() < until_ms;) {
+        int64_t left_ms = until_ms - true_ms(), rests_ms = luck_about(&d->luck, 5, 400);
+        rest_ms(rests_ms < left_ms ? rests_ms : left_ms > 0 ? left_ms : 1);
+        look_at_server(d->w, d->s);
+    }
+}
+
+/* Too long for some lease? */
+static void begin_outage(struct driver *d, bool excuses)
+{
+    if (excuses)
+        d->s->excuse_ns = EVER;
+}
+
+static void end_outage(struct driver *d, bool excuses)
+{
+    if (excuses)
+        d->s->excuse_ns = true_ns() + 3000000000;
+}
+
+static int64_t draw_outage(struct driver *d, bool *excuses)
+{
+    const struct plan *plan = &d->s->plan;
+    int64_t ms = luck_about(&d->luck, 20, plan->least_lease_ms / 5);
+    *excuses = luck_onein(&d->luck, 3);
+    if (*excuses)
+        ms = luck_about(&d->luck, plan->least_lease_ms / 2, 3 * plan->lease_ms);
+    return ms;
+}
+
+static void rob_all(struct driver *d, int64_t ns, bool forgets)
+{
+    for (unsigned i = 0; i < NAMES_MAX + d->s->plan.many; i++) {
+        d->s->names[i].robbed_ns = ns;
+        d->s->names[i].kept_until_ns = 0;
+        if (forgets)
+            forget_fates(&d->s->names[i]);
+    }
+}
+
+static unsigned draw_name(struct driver *d)
+{
+    const struct plan *plan = &d->s->plan;
+    if (plan->many > 0 && luck_onein(&d->luck, 2))
+        return NAMES_MAX + (unsigned)luck_below(&d->luck, plan->many);
+    return (unsigned)luck_below(&d->luck, plan->names);
+}
+
+static void delete_one(struct driver *d, bool overwrites)
+{
+    struct name *name = &d->s->names[draw_name(d)];
+    if (name->robbed_ns == EVER)
+        return;
+    name->robbed_ns = EVER;
+    if (overwrites) {
+        name->is_used_wrongly = true;
+        world_redis(d->w, "SET %s wrong", name->text);
+        watch_for(d, luck_about(&d->luck, 10, 2 * d->s->plan.lease_ms));
+    }
+    world_redis(d->w, "DEL %s", name->text);
+    name->robbed_ns = true_ns();
+    name->kept_until_ns = 0;
+}
+
+static void freeze(struct driver *d)
+{
+    bool excuses;
+    int64_t ms = draw_outage(d, &excuses);
+    begin_outage(d, excuses);
+    world_stop_server(d->w);
+    d->s->away_ns = true_ns();
+    rest_ms(ms);
+    d->s->away_ns = 0;
+    world_cont_server(d->w);
+    end_outage(d, excuses);
+}
+
+static void restart(struct driver *d)
+{
+    bool excuses, forgets = !d->s->plan.log_file;
+    int64_t ms = draw_outage(d, &excuses);
+    begin_outage(d, excuses);
+    if (d->s->plan.storm)
+        storm_end();
+    if (forgets)
+        rob_all(d, EVER, true);
+    world_kill_server(d->w);
+    d->s->away_ns = true_ns();
+    rest_ms(ms);
+    d->s->away_ns = 0;
+    world_restart_server(d->w);
+    if (forgets)
+        rob_all(d, true_ns(), true);
+    end_outage(d, excuses);
+    if (d->s->plan.storm)
+        storm_begin();
+}
+
+static void fill(struct driver *d)
+{
+    d->s->full_ns = EVER;
+    world_redis(d->w, "CONFIG SET maxmemory 1");
+    watch_for(d, luck_about(&d->luck, 50, 2 * d->s->plan.lease_ms));
+    world_redis(d->w, "CONFIG SET maxmemory 0");
+    d->s->full_ns = true_ns();
+}
+
+static void pause_writes(struct driver *d)
+{
+    bool excuses;
+    int64_t ms = draw_outage(d, &excuses);
+    begin_outage(d, excuses);
+    world_redis(d->w, "CLIENT PAUSE %lld %s", (long long)ms, luck_onein(&d->luck, 2) ? "WRITE" : "ALL");
+    rest_ms(ms + ms / 50 + 1);
+    end_outage(d, excuses);
+}
+
+static void stop_one(struct driver *d)
+{
+    bool excuses;
+    pid_t pid = d->pids[luck_below(&d->luck, d->s->plan.machines)];
+    int64_t ms = draw_outage(d, &excuses);
+    begin_outage(d, true);
+    world_stop(pid);
+    watch_for(d, ms);
+    world_cont(pid);
+    end_outage(d, true);
+}
+
+static void start_machine(struct driver *d, unsigned number)
+{
+    d->machines[number] = (struct machine){ .w = d->w, .s = d->s, .number = number };
+    d->pids[number] = world_fork(d->w, run_machine, &d->machines[number]);
+    d->born++;
+}
+
+/* Another one comes in its place. */
+static void kill_one(struct driver *d)
+{
+    struct shared *s = d->s;
+    unsigned number = (unsigned)luck_below(&d->luck, s->plan.machines), first = number * USERS_MAX * NAMES_MAX;
+    if (d->born >= 40 || (number == 0 && s->plan.many > 0))
+        return;
+    if (s->plan.storm)
+        storm_end();
+    world_stop(d->pids[number]);
+    for (unsigned i = first; i < first + USERS_MAX * NAMES_MAX; i++) {
+        struct hold *hold = &s->holds[i];
+        struct name *name = &s->names[i % NAMES_MAX];
+        if (hold->state == HELD && hold->token != 0 && !was_robbed(name, hold))
+            note_fate(name, hold->token, DIED);
+        doubt(hold);
+        hold->state = IDLE;
+        hold->prefix[0] = 0;
+    }
+    for (unsigned i = 0; i < LEFT_MAX; i++)
+        if (s->left[i].machine == number)
+            s->left[i].left_ns = 0;
+    world_kill(d->w, d->pids[number]);
+    s->generation[number]++;
+    rest_ms(luck_about(&d->luck, 1, 1000));
+    start_machine(d, number);
+    if (s->plan.storm)
+        storm_begin();
+}
+
+static void make_fault(struct driver *d)
+{
+    static const char *const words[FAULTS] = { "scripts are forgotten", "connections are cut",  "subscriptions are cut",
+                                               "a key is deleted",      "a key is overwritten", "all keys are deleted",
+                                               "the server stands still", "the server is killed", "the server is full",
+                                               "the server pauses",     "a machine stands still", "a machine is killed" };
+    enum fault fault = (enum fault)luck_below(&d->luck, FAULTS);
+    if (!d->s->plan.faults[fault] || !fault_happens("%s", words[fault]))
+        return;
+    switch (fault) {
+    case FORGET: world_redis(d->w, "SCRIPT FLUSH"); break;
+    case CUT_ALL: world_killcommands(d->w); break;
+    case CUT_EARS: world_killsubscriptions(d->w); break;
+    case DELETE: delete_one(d, false); break;
+    case OVERWRITE: delete_one(d, true); break;
+    case FLUSH:
+        rob_all(d, EVER, true);
+        world_redis(d->w, "FLUSHALL");
+        rob_all(d, true_ns(), true);
+        break;
+    case FREEZE: freeze(d); break;
+    case RESTART: restart(d); break;
+    case FULL_SERVER: fill(d); break;
+    case PAUSE_WRITES: pause_writes(d); break;
+    case STOP_ONE: stop_one(d); break;
+    case KILL_ONE: kill_one(d); break;
+    case FAULTS: break;
+    }
+}
+
+/* --- the plan --------------------------------------------------------------------------------------------------------- */
+
+static void draw_attrs(struct plan *plan, struct shared *s, struct luck *luck)
+{
+    for (unsigned n = 0; n < NAMES_MAX; n++) {
+        int fair = luck_onein(luck, 3);
+        s->names[n].robust = luck_onein(luck, 2);
+        snprintf(s->names[n].text, sizeof s->names[n].text, "shared%u", n);
+        for (unsigned i = 0; i < HANDLES; i++) {
+            lk_mutexattr_t *attr = &plan->attrs[n][i];
+            *attr = (lk_mutexattr_t)LK_MUTEXATTR_INIT;
+            attr->fair = fair;
+            attr->robust = s->names[n].robust;
+            if (i == 0)
+                continue;
+            attr->type = luck_onein(luck, 3) ? (int)luck_below(luck, 3) : 0;
+            attr->nested_local = luck_onein(luck, 4);
+            attr->lease_ms = luck_onein(luck, 2) ? luck_about(luck, plan->least_lease_ms, 4 * plan->lease_ms) : 0;
+            attr->fixed = plan->limits && luck_onein(luck, 3);
+            attr->min_hold_ms = plan->limits && luck_onein(luck, 2) ? luck_about(luck, 100, 2 * plan->lease_ms) : 0;
+            attr->max_hold_ms = plan->limits && luck_onein(luck, 3) ? luck_about(luck, 200, 3 * plan->lease_ms) : 0;
+        }
+    }
+    for (unsigned i = 0; i < MANY_MAX; i++)
+        snprintf(s->names[NAMES_MAX + i].text, sizeof s->names[0].text, "many%u", i);
+}
+
+static void draw_plan(struct shared *s, struct luck *luck)
+{
+    struct plan *plan = &s->plan;
+    plan->machines = 1 + (unsigned)luck_below(luck, MACHINES_MAX);
+    plan->users = 1 + (unsigned)luck_below(luck, USERS_MAX);
+    plan->names = 1 + (unsigned)luck_below(luck, NAMES_MAX);
+    plan->many = luck_onein(luck, 3) ? (unsigned)luck_about(luck, 20, MANY_MAX) : 0;
+    plan->lease_ms = luck_about(luck, 1000, 20000);
+    plan->timeout_ms = luck_about(luck, 100, plan->lease_ms / 5);
+    plan->least_lease_ms = plan->lease_ms / (1 + (int64_t)luck_below(luck, 3));
+    if (plan->least_lease_ms < 1000)
+        plan->least_lease_ms = 1000;
+    plan->hold_ms = luck_about(luck, 20, 2 * plan->lease_ms);
+    plan->wait_ms = luck_about(luck, 500, 2 * plan->lease_ms);
+    plan->storm_ms = 20000 + 2 * plan->lease_ms;
+    plan->storm = !luck_onein(luck, 3);
+    plan->clocks = luck_onein(luck, 2);
+    plan->log_file = luck_onein(luck, 2);
+    plan->extends = luck_onein(luck, 2);
+    plan->nests = luck_onein(luck, 2);
+    plan->ends = luck_onein(luck, 3);
+    plan->owners = luck_onein(luck, 2);
+    plan->forces = luck_onein(luck, 4);
+    plan->limits = luck_onein(luck, 2);
+    plan->tries = luck_onein(luck, 2);
+    plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
+    for (int i = 0; i < FAULTS && !luck_onein(luck, 5); i++)
+        plan->any_fault |= plan->faults[i] = luck_onein(luck, 3);
+    draw_attrs(plan, s, luck);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t longest_lease(const struct plan *plan)
+{
+    return 4 * plan->lease_ms;
+}
+
+static void judge_service(struct driver *d, int64_t since_ns)
+{
+    for (unsigned i = 0; i < d->s->plan.machines; i++)
+        for (unsigned user = 0; user < d->s->plan.users; user++)
+            must(d->s->served_ns[i][user] > since_ns, "user %u of machine %u was not served for %d ms", user, i, SERVED_MS);
+}
+
+static void run_storm(struct driver *d)
+{
+    const struct plan *plan = &d->s->plan;
+    if (plan->storm)
+        storm_begin();
+    for (int64_t until_ms = true_ms() + plan->storm_ms; true_ms() < until_ms;) {
+        watch_for(d, luck_about(&d->luck, 10, plan->fault_every_ms));
+        make_fault(d);
+    }
+    storm_end();
+}
+
+static void workload(struct world *w)
+{
+    struct shared *s = world_shared(w, sizeof *s);
+    struct driver d = { .w = w, .s = s, .luck = luck_begin() };
+    signal(SIGPIPE, SIG_IGN); /* the driver's connection is cut as others are */
+    draw_plan(s, &d.luck);
+    clocks_are_wrong(s->plan.clocks ? 4000 : 0);
+    if (s->plan.log_file) {
+        snprintf(w->server_args, sizeof w->server_args, "--appendonly yes --appendfsync always");
+        world_kill_server(w);
+        world_restart_server(w);
+    }
+    for (unsigned i = 0; i < s->plan.machines; i++)
+        start_machine(&d, i);
+    run_storm(&d);
+    s->quiet = true;
+    watch_for(&d, LASTS_MS + longest_lease(&s->plan) + 2 * s->plan.hold_ms);
+    int64_t since_ns = true_ns();
+    watch_for(&d, SERVED_MS);
+    judge_service(&d, since_ns);
+    gate_open(&s->over);
+    for (unsigned i = 0; i < s->plan.machines; i++)
+        assert_int_equal(0, world_wait(w, d.pids[i]));
+    redisFree(eyes);
+}
+
+int main(void)
+{
+    return workload_run(NULL, workload);
+}
