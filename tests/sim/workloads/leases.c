@@ -24,16 +24,17 @@
 #include <time.h>
 
 enum {
-    MACHINES_MAX = 4,
-    USERS_MAX = 4, /* threads of a machine that use the shared names */
+    MACHINES_MAX = 3,
+    USERS_MAX = 3, /* threads of a machine that use the shared names */
     NAMES_MAX = 4,
     HANDLES = 3, /* of a name, in each machine */
     MANY_MAX = 200,
     LEFT_MAX = 256,
     GRANTS_MAX = 64, /* of a name, that are remembered */
     NAP_MS = 50,
-    LASTS_MS = 15000, /* an engine's fault, at most */
-    SERVED_MS = 15000 /* when all is quiet, each user has its turn within that */
+    GHOST_MS = 2000,  /* by then what was given back, or not acquired, is not at the server */
+    LASTS_MS = 14000, /* an engine's fault, at most */
+    SERVED_MS = 10000 /* when all is quiet, each user has its turn within that */
 };
 
 #define EVER INT64_MAX
@@ -304,9 +305,13 @@ static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *
 static void be_idle(struct hold *hold, int code, int64_t settles_ms)
 {
     doubt(hold);
+    if (code == EPROTO && settles_ms < hold->lease_most_ms)
+        settles_ms = hold->lease_most_ms; /* refused: it ends with its lease */
     hold->ended_with = code_name(code);
     hold->state = IDLE;
-    hold->free_by_ns = true_ns() + settles_ms * 1020000 + (settles_ms > 0 ? 20000000 : 0);
+    int64_t by_ns = true_ns() + settles_ms * 1020000 + (settles_ms > 0 ? 20000000 : 0);
+    if (by_ns > hold->free_by_ns) /* what an earlier call left may be there still */
+        hold->free_by_ns = by_ns;
 }
 
 static void be_held(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mutex, struct hold *hold, int code)
@@ -410,7 +415,7 @@ static void keep(struct machine *machine, struct hold *hold, unsigned n, unsigne
     int64_t ms = machine->s->plan.attrs[n][handle].min_hold_ms;
     if (ms > hold->keep_ms)
         hold->keep_ms = ms;
-    int64_t until_ns = hold->held_ns + longer(&machine->s->plan, ms * 1000000) + 5000000;
+    int64_t until_ns = hold->held_ns + longer(&machine->s->plan, ms * 1000000) + machine->s->plan.timeout_ms * 1000000;
     if (ms > 0 && until_ns > hold->kept_until_ns)
         hold->kept_until_ns = until_ns;
 }
@@ -462,7 +467,7 @@ static void give_back(struct user *user, struct hold *hold, unsigned n)
 static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsigned n)
 {
     struct shared *s = user->machine->s;
-    int64_t lease_ms = luck_about(&user->luck, s->plan.least_lease_ms, 4 * s->plan.lease_ms);
+    int64_t lease_ms = luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms);
     doubt(hold);
     if (lease_ms < hold->lease_least_ms)
         hold->lease_least_ms = lease_ms;
@@ -485,7 +490,7 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
         return 0; /* it would wait for itself */
     how.timeout_ms = 1000;
     how.owner = user->owner;
-    how.lease_ms = luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 4 * s->plan.lease_ms) : 0;
+    how.lease_ms = luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
     doubt(hold);
     hold->state = CALLING;
     int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
@@ -568,7 +573,7 @@ static int take(struct user *user, struct hold *hold, unsigned n, unsigned handl
     how.owner = user->owner;
     how.timeout_ms = luck_about(&user->luck, 1, plan->wait_ms);
     if (luck_onein(&user->luck, 4) && !user->machine->s->quiet) {
-        how.lease_ms = luck_about(&user->luck, plan->least_lease_ms, 4 * plan->lease_ms);
+        how.lease_ms = luck_about(&user->luck, plan->least_lease_ms, 3 * plan->lease_ms);
         how.fixed = plan->limits ? (int)luck_below(&user->luck, 3) - 1 : 0;
     }
     hold->lease_least_ms = hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
@@ -798,9 +803,11 @@ static void find_id(struct machine *machine)
     char name[32];
     snprintf(name, sizeof name, "id:%u:%u", machine->number, machine->s->generation[machine->number]);
     assert_lk(0, lk_mutex_init(&mine, machine->client, name, NULL));
-    while (lk_mutex_lockfor(&mine, 1000) != 0 || lk_mutex_info(&mine, &info) != 0 || info.holder[0] == 0)
+    for (int code; (code = lk_mutex_lockfor(&mine, 1000)) != 0 || lk_mutex_info(&mine, &info) != 0 || info.holder[0] == 0;) {
+        must(code != EPROTO, "a lock returned EPROTO: %s", lk_errortext());
         if (lk_mutex_unlock(&mine) == EPERM)
             rest_ms(20);
+    }
     snprintf(machine->id, sizeof machine->id, "%.*s", (int)strcspn(info.holder, ":"), info.holder);
     while (lk_mutex_unlock(&mine) != EPERM)
         continue;
@@ -898,7 +905,7 @@ static redisReply *ask(struct world *w, const struct shared *s)
         reconnect(w);
     redisReply *reply = redisCommandArgv(eyes, n, args, NULL);
     if (reply == NULL || reply->type != REDIS_REPLY_ARRAY) {
-        if (reply != NULL && getenv("SIM_LOOK") != NULL) fprintf(stderr, "look: %s\n", reply->str);
+       
         freeReplyObject(reply);
         return NULL;
     }
@@ -945,8 +952,8 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
     if (was->state == HELD && was->until_ns > seen->after_ns && seen->count > 0)
         must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000), "%s: a lease of %lld ms has %lld left", name->text,
              (long long)was->lease_most_ms, (long long)seen->left_ms);
-    if (was->state == IDLE && seen->count > 0)
-        must(seen->before_ns <= was->free_by_ns, "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
+    if (was->state == IDLE && seen->count > 0 && !name->is_used_wrongly)
+        must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL, "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
              (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
 }
 
@@ -1007,7 +1014,7 @@ struct driver {
 static void watch_for(struct driver *d, int64_t ms)
 {
     for (int64_t until_ms = true_ms() + ms; true_ms() < until_ms;) {
-        int64_t left_ms = until_ms - true_ms(), rests_ms = luck_about(&d->luck, 5, 400);
+        int64_t left_ms = until_ms - true_ms(), rests_ms = luck_about(&d->luck, 5, d->s->quiet ? 2000 : 400);
         rest_ms(rests_ms < left_ms ? rests_ms : left_ms > 0 ? left_ms : 1);
         look_at_server(d->w, d->s);
     }
@@ -1179,7 +1186,11 @@ static void make_fault(struct driver *d)
                                                "the server stands still", "the server is killed", "the server is full",
                                                "the server pauses",     "a machine stands still", "a machine is killed" };
     enum fault fault = (enum fault)luck_below(&d->luck, FAULTS);
-    if (!d->s->plan.faults[fault] || !fault_happens("%s", words[fault]))
+    if (!d->s->plan.any_fault)
+        return;
+    while (!d->s->plan.faults[fault])
+        fault = (enum fault)luck_below(&d->luck, FAULTS);
+    if (!fault_happens("%s", words[fault]))
         return;
     switch (fault) {
     case FORGET: world_redis(d->w, "SCRIPT FLUSH"); break;
@@ -1219,10 +1230,12 @@ static void draw_attrs(struct plan *plan, struct shared *s, struct luck *luck)
                 continue;
             attr->type = luck_onein(luck, 3) ? (int)luck_below(luck, 3) : 0;
             attr->nested_local = luck_onein(luck, 4);
-            attr->lease_ms = luck_onein(luck, 2) ? luck_about(luck, plan->least_lease_ms, 4 * plan->lease_ms) : 0;
+            attr->lease_ms = luck_onein(luck, 2) ? luck_about(luck, plan->least_lease_ms, 3 * plan->lease_ms) : 0;
             attr->fixed = plan->limits && luck_onein(luck, 3);
             attr->min_hold_ms = plan->limits && luck_onein(luck, 2) ? luck_about(luck, 100, 2 * plan->lease_ms) : 0;
             attr->max_hold_ms = plan->limits && luck_onein(luck, 3) ? luck_about(luck, 200, 3 * plan->lease_ms) : 0;
+            if (attr->max_hold_ms != 0 && attr->max_hold_ms < attr->min_hold_ms)
+                attr->max_hold_ms = attr->min_hold_ms;
         }
     }
     for (unsigned i = 0; i < MANY_MAX; i++)
@@ -1236,14 +1249,14 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->users = 1 + (unsigned)luck_below(luck, USERS_MAX);
     plan->names = 1 + (unsigned)luck_below(luck, NAMES_MAX);
     plan->many = luck_onein(luck, 3) ? (unsigned)luck_about(luck, 20, MANY_MAX) : 0;
-    plan->lease_ms = luck_about(luck, 1000, 20000);
+    plan->lease_ms = luck_about(luck, 1000, 10000);
     plan->timeout_ms = luck_about(luck, 100, plan->lease_ms / 5);
     plan->least_lease_ms = plan->lease_ms / (1 + (int64_t)luck_below(luck, 3));
     if (plan->least_lease_ms < 1000)
         plan->least_lease_ms = 1000;
     plan->hold_ms = luck_about(luck, 20, 2 * plan->lease_ms);
     plan->wait_ms = luck_about(luck, 500, 2 * plan->lease_ms);
-    plan->storm_ms = 20000 + 2 * plan->lease_ms;
+    plan->storm_ms = 12000 + 2 * plan->lease_ms;
     plan->storm = !luck_onein(luck, 3);
     plan->clocks = luck_onein(luck, 2);
     plan->log_file = luck_onein(luck, 2);
@@ -1255,8 +1268,8 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->limits = luck_onein(luck, 2);
     plan->tries = luck_onein(luck, 2);
     plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
-    for (int i = 0; i < FAULTS && !luck_onein(luck, 5); i++)
-        plan->any_fault |= plan->faults[i] = luck_onein(luck, 3);
+    for (unsigned kinds = luck_onein(luck, 4) ? 0 : 1 + (unsigned)luck_below(luck, 4); kinds > 0; kinds--)
+        plan->any_fault = plan->faults[luck_below(luck, FAULTS)] = true;
     draw_attrs(plan, s, luck);
 }
 
@@ -1264,7 +1277,7 @@ static void draw_plan(struct shared *s, struct luck *luck)
 
 static int64_t longest_lease(const struct plan *plan)
 {
-    return 4 * plan->lease_ms;
+    return 3 * plan->lease_ms;
 }
 
 static void judge_service(struct driver *d, int64_t since_ns)
@@ -1286,12 +1299,26 @@ static void run_storm(struct driver *d)
     storm_end();
 }
 
+static void say_plan(const struct plan *plan)
+{
+    printf("plan: %u machines of %u users, %u names, %u more; lease %lld ms, %lld at least, timeout %lld ms%s%s%s%s%s%s%s%s; faults",
+           plan->machines, plan->users, plan->names, plan->many, (long long)plan->lease_ms, (long long)plan->least_lease_ms,
+           (long long)plan->timeout_ms, plan->storm ? ", storm" : "", plan->clocks ? ", wrong clocks" : "",
+           plan->extends ? ", extends" : "", plan->nests ? ", nests" : "", plan->ends ? ", ends" : "",
+           plan->owners ? ", owners" : "", plan->forces ? ", forces" : "", plan->limits ? ", limits" : "");
+    for (int i = 0; i < FAULTS; i++)
+        if (plan->faults[i])
+            printf(" %d", i);
+    printf("\n");
+}
+
 static void workload(struct world *w)
 {
     struct shared *s = world_shared(w, sizeof *s);
     struct driver d = { .w = w, .s = s, .luck = luck_begin() };
     signal(SIGPIPE, SIG_IGN); /* the driver's connection is cut as others are */
     draw_plan(s, &d.luck);
+    say_plan(&s->plan);
     clocks_are_wrong(s->plan.clocks ? 4000 : 0);
     if (s->plan.log_file) {
         snprintf(w->server_args, sizeof w->server_args, "--appendonly yes --appendfsync always");
