@@ -172,11 +172,13 @@ static int64_t learns_ns(const struct plan *plan, const struct name *name, const
     return name->robbed_ns + longer(plan, ms * 1000000) + ms * 20000 + (plan->timeout_ms + 300) * 1000000;
 }
 
-static bool may_not_know(const struct shared *s, const struct name *name, const struct hold *hold, int64_t now_ns)
+/* What a robbed holder was told before it has to know counts for nothing. */
+static bool may_not_know(const struct shared *s, const struct name *name, const struct hold *hold)
 {
     if (!was_robbed(name, hold))
         return false;
-    return now_ns < learns_ns(&s->plan, name, hold) || (s->excuse_ns >= name->robbed_ns && now_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000);
+    bool was_away = s->excuse_ns >= name->robbed_ns && hold->asked_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000;
+    return was_away || hold->asked_ns < learns_ns(&s->plan, name, hold);
 }
 
 static void expect_excuse(const struct machine *machine, unsigned n, const struct hold *hold, const char *where)
@@ -207,7 +209,7 @@ static void doubt(struct hold *hold)
 static void judge_others(struct shared *s, struct hold *hold, int64_t now_ns)
 {
     struct name *name = &s->names[name_of(s, hold)];
-    if (may_not_know(s, name, hold, now_ns))
+    if (may_not_know(s, name, hold))
         return;
     must(now_ns >= name->kept_until_ns, "%s: held %lld ms before its min_hold_ms is over", name->text,
          (long long)(name->kept_until_ns - now_ns) / 1000000);
@@ -215,7 +217,7 @@ static void judge_others(struct shared *s, struct hold *hold, int64_t now_ns)
         return;
     for (unsigned i = name_of(s, hold); i < MACHINES_MAX * USERS_MAX * NAMES_MAX; i += NAMES_MAX) {
         const struct hold *other = &s->holds[i];
-        if (other != hold && other->state == HELD && other->until_ns > now_ns && !may_not_know(s, name, other, now_ns))
+        if (other != hold && other->state == HELD && other->until_ns > now_ns && !may_not_know(s, name, other))
             broken("%s: two hold it at once, tokens %llu and %llu", name->text, (unsigned long long)hold->token,
                    (unsigned long long)other->token);
     }
@@ -934,7 +936,7 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
 {
     const struct plan *plan = &s->plan;
     bool same = was->version == is->version, mine = was->prefix[0] != 0 && strncmp(seen->owner, was->prefix, strlen(was->prefix)) == 0;
-    bool knows = !may_not_know(s, name, is, seen->after_ns);
+    bool knows = !may_not_know(s, name, is) && !may_not_know(s, name, was);
     if (same && was->state == HELD && knows && was->until_ns > seen->after_ns) {
         must(mine && seen->count > 0, "%s: said to be good for %lld ms more, and the server has %s, count %lld", name->text,
              (long long)(was->until_ns - seen->after_ns) / 1000000, seen->owner, (long long)seen->count);
