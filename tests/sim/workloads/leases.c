@@ -39,7 +39,21 @@ enum {
 
 #define EVER INT64_MAX
 
-enum fault { FORGET, CUT_ALL, CUT_EARS, DELETE, OVERWRITE, FLUSH, FREEZE, RESTART, FULL_SERVER, PAUSE_WRITES, STOP_ONE, KILL_ONE, FAULTS };
+enum fault {
+    FORGET,
+    CUT_ALL,
+    CUT_EARS,
+    DELETE,
+    OVERWRITE,
+    FLUSH,
+    FREEZE,
+    RESTART,
+    FULL_SERVER,
+    PAUSE_WRITES,
+    STOP_ONE,
+    KILL_ONE,
+    FAULTS
+};
 
 /* What the seed says. */
 struct plan {
@@ -389,7 +403,8 @@ static void be_lost(struct user *user, lk_mutex_t *mutex, struct hold *hold, con
         must(code == ESTALE, "a hold that was lost is held again: %s", code_name(code));
         nap();
     }
-    must(hold->lost_ns != 0 || hold->token == 0, "%s: a loss was not told", machine->s->names[name_of(machine->s, hold)].text);
+    must(hold->lost_ns != 0 || hold->token == 0, "%s: a loss was not told",
+         machine->s->names[name_of(machine->s, hold)].text);
     for (; hold->levels > 0; hold->levels--) {
         int code = lk_mutex_unlockby(mutex, user->owner);
         must(code == ESTALE, "an unlock of what was lost returned %s", code_name(code));
@@ -461,7 +476,8 @@ static void give_back(struct user *user, struct hold *hold, unsigned n)
         settles_ms = hold->lease_most_ms + 3 * s->plan.timeout_ms;
     }
     int64_t kept_ns = hold->began_ns + shorter(&s->plan, hold->keep_ms * 1000000) - 2000000;
-    if (code == 0 && hold->keep_ms > 0 && !was_robbed(name, hold) && s->excuse_ns == excuse_ns && kept_ns > name->kept_until_ns)
+    bool is_kept = code == 0 && hold->keep_ms > 0 && !was_robbed(name, hold) && s->excuse_ns == excuse_ns;
+    if (is_kept && kept_ns > name->kept_until_ns)
         name->kept_until_ns = kept_ns;
     be_idle(hold, code, settles_ms);
 }
@@ -476,7 +492,8 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
     if (lease_ms > hold->lease_most_ms)
         hold->lease_most_ms = lease_ms;
     int code = lk_mutex_extendby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), owner, lease_ms);
-    must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s", code_name(code), lk_errortext());
+    must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s",
+         code_name(code), lk_errortext());
     if (code == 0 && owner == NULL)
         hold->lease_least_ms = lease_ms;
     return code;
@@ -501,7 +518,8 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
         hold->state = HELD;
         return 0;
     }
-    must(is_call_code(s, &s->names[n], code), "%s: locked again, %s: %s", s->names[n].text, code_name(code), lk_errortext());
+    must(is_call_code(s, &s->names[n], code), "%s: locked again, %s: %s", s->names[n].text, code_name(code),
+         lk_errortext());
     if (code == 0) {
         hold->levels++;
         if (attr->nested_local == 0)
@@ -521,7 +539,8 @@ static void unlock_as_a_stranger(struct user *user, unsigned n)
     must(code == EPERM, "an unlock of who does not hold it returned %s", code_name(code));
 }
 
-static void rob(struct machine *machine, struct luck *luck, unsigned n)
+/* Take it away from whoever holds it, as an operator does. */
+static void rob(struct machine *machine, unsigned n)
 {
     struct shared *s = machine->s;
     struct name *name = &s->names[n];
@@ -536,12 +555,13 @@ static void rob(struct machine *machine, struct luck *luck, unsigned n)
     name->robbed_ns = EVER;
     name->kept_until_ns = 0;
     int code = lk_mutex_forceunlock(&machine->forced[n]);
-    (void)luck;
-    must(code == 0 || code == ENOTCONN || code == EIO || (code == EPROTO && name->is_used_wrongly), "forceunlock returned %s", code_name(code));
+    must(code == 0 || code == ENOTCONN || code == EIO || (code == EPROTO && name->is_used_wrongly),
+         "forceunlock returned %s", code_name(code));
     int64_t now_ns = true_ns();
     name->robbed_ns = now_ns + (code == EIO ? 2 * s->plan.timeout_ms * 1000000 : 0);
     name->kept_until_ns = 0;
-    if (code == 0 && robbed != NULL && robbed->version == version && robbed->until_ns > now_ns && !was_robbed(name, robbed))
+    bool had_it = robbed != NULL && robbed->version == version && robbed->until_ns > now_ns;
+    if (code == 0 && had_it)
         note_fate(name, robbed->token, DIED);
 }
 
@@ -578,11 +598,12 @@ static int take(struct user *user, struct hold *hold, unsigned n, unsigned handl
         how.lease_ms = luck_about(&user->luck, plan->least_lease_ms, 3 * plan->lease_ms);
         how.fixed = plan->limits ? (int)luck_below(&user->luck, 3) - 1 : 0;
     }
-    hold->lease_least_ms = hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
+    int64_t usual_ms = attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
+    hold->lease_least_ms = hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : usual_ms;
     hold->fixed = how.fixed == 0 ? attr->fixed != 0 : how.fixed > 0;
     hold->limited = attr->max_hold_ms != 0;
     if (user->owner == NULL && plan->tries && luck_onein(&user->luck, 4)) {
-        hold->lease_least_ms = hold->lease_most_ms = attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
+        hold->lease_least_ms = hold->lease_most_ms = usual_ms;
         hold->fixed = attr->fixed != 0;
         return lk_mutex_trylock(mutex);
     }
@@ -620,11 +641,12 @@ static bool use(struct user *user, unsigned n)
     uint64_t before = token_before(s, n);
     int code = take(user, hold, n, handle);
     int64_t settles_ms = lk_errorsettles();
-    must(is_lock_code(s, &s->names[n], code), "%s: a lock returned %s: %s", s->names[n].text, code_name(code), lk_errortext());
+    must(is_lock_code(s, &s->names[n], code), "%s: a lock returned %s: %s", s->names[n].text, code_name(code),
+         lk_errortext());
     if (code != 0 && code != EOWNERDEAD) {
         be_idle(hold, code, settles_ms);
         if (code == ENOTRECOVERABLE)
-            rob(machine, &user->luck, n);
+            rob(machine, n);
         return true;
     }
     be_held(machine, user->owner, mutex, hold, code);
@@ -665,7 +687,7 @@ static int run_episode(void *arg)
         if (!use(user, (unsigned)luck_below(&user->luck, s->plan.names)))
             return 0;
         if (s->plan.forces && !s->quiet && luck_onein(&user->luck, 30))
-            rob(user->machine, &user->luck, (unsigned)luck_below(&user->luck, s->plan.names));
+            rob(user->machine, (unsigned)luck_below(&user->luck, s->plan.names));
         rest_ms(luck_about(&user->luck, 1, s->quiet ? 200 : 1000));
     }
     return 0;
@@ -805,7 +827,10 @@ static void find_id(struct machine *machine)
     char name[32];
     snprintf(name, sizeof name, "id:%u:%u", machine->number, machine->s->generation[machine->number]);
     assert_lk(0, lk_mutex_init(&mine, machine->client, name, NULL));
-    for (int code; (code = lk_mutex_lockfor(&mine, 1000)) != 0 || lk_mutex_info(&mine, &info) != 0 || info.holder[0] == 0;) {
+    while (info.holder[0] == 0) {
+        int code = lk_mutex_lockfor(&mine, 1000);
+        if (code == 0 && lk_mutex_info(&mine, &info) == 0 && info.holder[0] != 0)
+            break;
         must(code != EPROTO, "a lock returned EPROTO: %s", lk_errortext());
         if (lk_mutex_unlock(&mine) == EPERM)
             rest_ms(20);
@@ -820,7 +845,8 @@ static void open_all(struct machine *machine)
 {
     struct plan *plan = &machine->s->plan;
     char options[120];
-    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms", (long long)plan->lease_ms, (long long)plan->timeout_ms);
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms", (long long)plan->lease_ms,
+             (long long)plan->timeout_ms);
     while (lk_client_open(&machine->client, world_url(machine->w, options)) != 0)
         rest_ms(100);
     while (lk_client_open(&machine->operator, world_url(machine->w, options)) != 0)
@@ -828,7 +854,8 @@ static void open_all(struct machine *machine)
     for (unsigned n = 0; n < plan->names; n++) {
         assert_lk(0, lk_mutex_init(&machine->forced[n], machine->operator, machine->s->names[n].text, NULL));
         for (unsigned i = 0; i < HANDLES; i++)
-            assert_lk(0, lk_mutex_init(&machine->mutexes[n][i], machine->client, machine->s->names[n].text, &plan->attrs[n][i]));
+            assert_lk(0, lk_mutex_init(&machine->mutexes[n][i], machine->client, machine->s->names[n].text,
+                                       &plan->attrs[n][i]));
     }
     for (unsigned i = 0; i < plan->many && machine->number == 0; i++)
         assert_lk(0, lk_mutex_init(&machine->many[i], machine->client, machine->s->names[NAMES_MAX + i].text, NULL));
@@ -935,7 +962,8 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
                        const struct seen *seen)
 {
     const struct plan *plan = &s->plan;
-    bool same = was->version == is->version, mine = was->prefix[0] != 0 && strncmp(seen->owner, was->prefix, strlen(was->prefix)) == 0;
+    bool same = was->version == is->version;
+    bool mine = was->prefix[0] != 0 && strncmp(seen->owner, was->prefix, strlen(was->prefix)) == 0;
     bool knows = !may_not_know(s, name, is) && !may_not_know(s, name, was);
     if (same && was->state == HELD && knows && was->until_ns > seen->after_ns) {
         must(mine && seen->count > 0, "%s: said to be good for %lld ms more, and the server has %s, count %lld", name->text,
@@ -952,8 +980,8 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
         must(seen->count == was->levels_there, "%s: %d levels are %lld at the server", name->text, was->levels_there,
              (long long)seen->count);
     if (was->state == HELD && was->until_ns > seen->after_ns && seen->count > 0)
-        must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000), "%s: a lease of %lld ms has %lld left", name->text,
-             (long long)was->lease_most_ms, (long long)seen->left_ms);
+        must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000),
+             "%s: a lease of %lld ms has %lld left", name->text, (long long)was->lease_most_ms, (long long)seen->left_ms);
     if (was->state == IDLE && seen->count > 0 && !name->is_used_wrongly)
         must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL, "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
              (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
@@ -968,8 +996,8 @@ static void judge_left(const struct shared *s, unsigned n, const struct left *le
     bool mine = strncmp(seen->owner, left->hold.prefix, strlen(left->hold.prefix)) == 0 && seen->count > 0;
     must(!mine || seen->before_ns < bound_ns, "%s: its thread ended, and it is held on", s->names[n].text);
     if (!s->plan.storm && s->excuse_ns < left->hold.began_ns && left->hold.token != 0)
-        must(left->hold.lost_ns != 0 || seen->before_ns < bound_ns + 3000000000, "%s: its thread ended, and the loss was not told",
-             s->names[n].text);
+        must(left->hold.lost_ns != 0 || seen->before_ns < bound_ns + 3000000000,
+             "%s: its thread ended, and the loss was not told", s->names[n].text);
 }
 
 static struct hold before[MACHINES_MAX * USERS_MAX * NAMES_MAX + MANY_MAX];
