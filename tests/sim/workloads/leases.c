@@ -550,7 +550,7 @@ static void rob(struct machine *machine, unsigned n)
         return;
     int64_t began_ns = true_ns();
     for (unsigned i = n; i < MACHINES_MAX * USERS_MAX * NAMES_MAX; i += NAMES_MAX)
-        if (s->holds[i].state == HELD && s->holds[i].until_ns > began_ns)
+        if (s->holds[i].state == HELD && s->holds[i].until_ns > began_ns && !was_robbed(name, &s->holds[i]))
             robbed = &s->holds[i], version = robbed->version;
     name->robbed_ns = EVER;
     name->kept_until_ns = 0;
