@@ -1,0 +1,896 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue.c - who waits, in which order, and what wakes them
+ *
+ * Threads of a few machines wait for locks and permits, for short or long, and machines stand still, die and come back. A
+ * court in shared memory knows in true time who waits, who holds and who may be neither. It judges, whatever happens, that no
+ * more are in than may be; and with the bounds of the documentation that nothing stays free while somebody waits for it, that
+ * nobody is passed, that a wait ends by its limit, how often waiters ask, and that those who left leave nothing.
+ */
+#include "workload.h"
+
+#include <latchkey/latchkey.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NEVER_NS INT64_MAX
+
+enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, GHOSTS_MAX = 64 };
+
+/* Round trips of the slowest network, and what a hand-over takes of them. */
+enum { PROMPT_MS = 200, NEWCOMER_MS = 800, SETTLED_MS = 100, TURN_MS = 150, WRITERS_TURN_MS = 1200 };
+
+enum kind { MUTEX, FAIR_MUTEX, RWLOCK, COUNTING, LEASED, KINDS };
+static const char *const kind_names[] = { "mutex", "fair mutex", "read-write lock", "semaphore", "leased semaphore" };
+
+enum state { IDLE, WAITING, HOLDING, LEAVING };
+enum life { UNBORN, LIVE, FROZEN, DEAD };
+
+/* What a machine is like. */
+struct machine {
+    struct world *w;
+    struct shared *shared;
+    unsigned number, threads, first_call;
+    int64_t lease_ms, poll_ms, timeout_ms;
+    bool is_heard, is_mute, own_clients, redisson;
+    enum life life;
+    int64_t silent_ns, resumed_ns; /* when it died or stood still, and went on, last */
+    bool waited_for[OBJECTS_MAX];  /* when it fell silent */
+    pid_t pid;
+    unsigned lives;
+};
+
+/* A thread, and what it does now. */
+struct call {
+    unsigned machine;
+    enum state state;
+    unsigned object, wants;
+    bool writes, is_heard;
+    int64_t since_ns, limit_ms;
+    int64_t until_ns; /* good until then, as it believes */
+    bool unsure;      /* it holds, and its machine stood still: it may have lost it */
+    unsigned writers; /* that came in while it waited */
+};
+
+/* Something may be taken until then by nobody who is there. */
+struct ghost {
+    int64_t until_ns;
+    unsigned wants;
+    bool writes;
+};
+
+struct object {
+    enum kind kind;
+    int prefer;
+    unsigned total;
+    char name[24];
+    int64_t open_ns; /* since when somebody who waits could come in; 0: nobody could */
+    int64_t ghost_ended_ns;
+    int64_t writer_ns; /* a writer was in */
+    struct ghost ghosts[GHOSTS_MAX];
+    unsigned ghost_count;
+    bool is_unjudged;
+    int64_t entries;
+};
+
+struct shared {
+    struct object objects[OBJECTS_MAX];
+    struct machine machines[MACHINES_MAX];
+    struct call calls[CALLS_MAX];
+    unsigned object_count, machine_count, call_count;
+    int64_t end_ms;
+    int64_t disturbed_ns; /* until then connections and messages may have been lost */
+    int64_t changed_ns;   /* the last call that began or ended */
+    bool is_calm;         /* no storm, nobody dies or stands still */
+    bool is_stormy;
+    bool has_mutes;
+    /* how threads behave */
+    int64_t hold_ms, pause_ms, limit_ms;
+    unsigned tries, whole, readers;
+};
+
+struct user {
+    struct machine *machine;
+    struct luck luck;
+    unsigned number; /* of its call */
+    lk_client_t *client;
+    bool has_waited;
+    lk_mutex_t mutexes[OBJECTS_MAX];
+    lk_rwlock_t rwlocks[OBJECTS_MAX];
+    lk_sem_t sems[OBJECTS_MAX];
+};
+
+/* --- the court: what is so in true time ------------------------------------------------------------------------------------- */
+
+static bool is_semaphore(const struct object *object)
+{
+    return object->kind == COUNTING || object->kind == LEASED;
+}
+
+static int64_t claim_ms(const struct object *object, const struct machine *machine)
+{
+    int64_t ms = 2 * machine->timeout_ms > 3000 ? 2 * machine->timeout_ms : 3000;
+    return object->kind != COUNTING && ms > machine->lease_ms ? machine->lease_ms : ms;
+}
+
+static int64_t liveness_ms(const struct machine *machine)
+{
+    int64_t ms = 5000;
+    while (ms < 3 * machine->poll_ms && (ms < 20000 || !machine->is_heard))
+        ms *= 2;
+    return ms;
+}
+
+/* By then a waiter of that machine that is told nothing asks again. */
+static int64_t asks_within_ms(const struct machine *machine)
+{
+    int64_t ms = machine->poll_ms;
+    if (machine->is_heard && liveness_ms(machine) / 3 > ms)
+        ms = liveness_ms(machine) / 3;
+    return ms * 6 / 5;
+}
+
+static int64_t rests_ms(const struct machine *machine)
+{
+    int64_t ms = 3 * machine->poll_ms > 40000 ? 3 * machine->poll_ms : 40000;
+    return machine->is_heard && machine->poll_ms >= 1000 ? ms / 3 * 6 / 5 : asks_within_ms(machine);
+}
+
+struct taken {
+    unsigned permits, readers;
+    bool writes, unsure;
+};
+
+static void count_call(struct taken *taken, const struct call *call)
+{
+    taken->unsure |= call->unsure;
+    taken->permits += call->wants;
+    taken->readers += !call->writes;
+    taken->writes |= call->writes;
+}
+
+static struct taken taken_of(struct shared *shared, unsigned number, int64_t now_ns)
+{
+    struct object *object = &shared->objects[number];
+    struct taken taken = { 0 };
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        const struct machine *machine = &shared->machines[call->machine];
+        if (call->object != number || (call->state != HOLDING && call->state != LEAVING))
+            continue;
+        if (machine->life == FROZEN && object->kind != COUNTING &&
+            now_ns > machine->silent_ns + machine->lease_ms * NS_PER_MS)
+            continue; /* its lease is over */
+        count_call(&taken, call);
+    }
+    for (unsigned i = 0; i < object->ghost_count;) {
+        struct ghost *ghost = &object->ghosts[i];
+        if (ghost->until_ns <= now_ns) {
+            object->ghost_ended_ns = now_ns;
+            *ghost = object->ghosts[--object->ghost_count];
+            continue;
+        }
+        taken.permits += ghost->wants;
+        taken.readers += !ghost->writes;
+        taken.writes |= ghost->writes;
+        i++;
+    }
+    return taken;
+}
+
+static void add_ghost(struct object *object, const struct call *call, int64_t until_ns)
+{
+    if (object->ghost_count == GHOSTS_MAX) {
+        object->is_unjudged = true;
+        return;
+    }
+    object->ghosts[object->ghost_count++] = (struct ghost){ until_ns, call->wants, call->writes };
+}
+
+static bool waits(const struct shared *shared, const struct call *call, unsigned number)
+{
+    return call->object == number && call->state == WAITING && shared->machines[call->machine].life == LIVE;
+}
+
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Since when this one waits, and nothing of its own keeps it from being served. */
+static int64_t ready_ns(const struct shared *shared, const struct call *call)
+{
+    int64_t ns = call->since_ns + (call->is_heard ? 0 : NEWCOMER_MS * NS_PER_MS);
+    return latest(ns, shared->machines[call->machine].resumed_ns);
+}
+
+/* Does a writer wait that came before? */
+static bool is_behind_writer(const struct shared *shared, const struct call *reader, unsigned number)
+{
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        if (call->object == number && call->state == WAITING && call->writes &&
+            call->since_ns < reader->since_ns + SETTLED_MS * NS_PER_MS)
+            return true;
+    }
+    return false;
+}
+
+static bool could_enter(const struct shared *shared, const struct object *object, const struct call *call,
+                        const struct taken *taken, unsigned most_wanted)
+{
+    if (is_semaphore(object))
+        return taken->permits + most_wanted <= object->total;
+    if (object->kind != RWLOCK || (!taken->writes && taken->readers == 0))
+        return taken->permits == 0;
+    if (taken->writes || call->writes)
+        return false;
+    return object->prefer == LK_RWLOCK_PREFER_READER ||
+           ((object->prefer == LK_RWLOCK_PREFER_FAIR) &&
+            !is_behind_writer(shared, call, (unsigned)(object - shared->objects)));
+}
+
+/* By how much those who died or stand still may hold up the others. */
+static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t now_ns, int64_t asks_ms)
+{
+    const struct object *object = &shared->objects[number];
+    int64_t ms = 0;
+    bool any = false;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        const struct machine *machine = &shared->machines[i];
+        if (machine->silent_ns == 0 || !machine->waited_for[number] ||
+            now_ns > latest(machine->silent_ns, machine->resumed_ns) + 100000 * NS_PER_MS)
+            continue;
+        any = true;
+        ms += claim_ms(object, machine);
+        if (is_semaphore(object))
+            ms += liveness_ms(machine) / 2; /* it may want more than there is */
+    }
+    return any ? ms + asks_ms : 0;
+}
+
+/* How long may it stay free, given those who wait? */
+static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t now_ns)
+{
+    const struct object *object = &shared->objects[number];
+    int64_t least_ms = INT64_MAX, asks_ms = INT64_MAX;
+    bool some_unheard = false;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        const struct machine *machine = &shared->machines[call->machine];
+        if (call->object != number || call->state != WAITING)
+            continue;
+        some_unheard |= !call->is_heard;
+        if (machine->life != LIVE)
+            continue;
+        int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? rests_ms(machine) : 0;
+        least_ms = ms < least_ms ? ms : least_ms;
+        asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
+    }
+    int64_t ms = PROMPT_MS + least_ms;
+    if (some_unheard)
+        ms += object->kind == RWLOCK ? WRITERS_TURN_MS : TURN_MS;
+    if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS)
+        ms += asks_ms;
+    return ms + silence_ms(shared, number, now_ns, asks_ms);
+}
+
+/* Nothing stays free while somebody waits for it. */
+static void judge(struct shared *shared, unsigned number)
+{
+    struct object *object = &shared->objects[number];
+    int64_t now_ns = true_ns(), ready_since_ns = INT64_MAX;
+    struct taken taken = taken_of(shared, number, now_ns);
+    unsigned most_wanted = 0;
+    for (unsigned i = 0; i < shared->call_count; i++)
+        if (shared->calls[i].object == number && shared->calls[i].state == WAITING && shared->calls[i].wants > most_wanted)
+            most_wanted = shared->calls[i].wants;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        if (waits(shared, call, number) && could_enter(shared, object, call, &taken, most_wanted) &&
+            ready_ns(shared, call) < ready_since_ns)
+            ready_since_ns = ready_ns(shared, call);
+    }
+    if (ready_since_ns == INT64_MAX || taken.unsure || object->is_unjudged || shared->is_stormy) {
+        object->open_ns = 0;
+        return;
+    }
+    if (object->open_ns == 0)
+        object->open_ns = now_ns;
+    int64_t since_ns = latest(latest(object->open_ns, ready_since_ns), shared->disturbed_ns);
+    int64_t free_ms = (now_ns - since_ns) / NS_PER_MS, most_ms = bound_ms(shared, number, now_ns);
+    must(free_ms <= most_ms, "%s %s is free for %lld ms while somebody waits for it; %lld ms are promised",
+         kind_names[object->kind], object->name, (long long)free_ms, (long long)most_ms);
+}
+
+/* One that came before `call`, hears and is well is still waiting: may `call` come in? */
+static void judge_order(struct shared *shared, const struct call *call)
+{
+    struct object *object = &shared->objects[call->object];
+    bool in_order = object->kind == FAIR_MUTEX || is_semaphore(object) ||
+                    (object->kind == RWLOCK && object->prefer == LK_RWLOCK_PREFER_FAIR);
+    if (!call->is_heard || shared->is_stormy || shared->has_mutes)
+        return;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *other = &shared->calls[i];
+        const struct machine *machine = &shared->machines[other->machine];
+        if (other == call || !waits(shared, other, call->object) || !other->is_heard ||
+            other->since_ns + SETTLED_MS * NS_PER_MS > call->since_ns ||
+            shared->disturbed_ns + PROMPT_MS * NS_PER_MS > other->since_ns || machine->silent_ns > other->since_ns - 60000 * NS_PER_MS ||
+            true_ns() > other->since_ns + (other->limit_ms - PROMPT_MS) * NS_PER_MS)
+            continue;
+        bool passed = in_order || (object->kind == RWLOCK && other->writes && !call->writes && object->writer_ns < other->since_ns &&
+                                   object->prefer != LK_RWLOCK_PREFER_READER);
+        must(!passed, "%s %s: one that came at %lld ms passed one that came at %lld ms", kind_names[object->kind],
+             object->name, (long long)(call->since_ns / NS_PER_MS), (long long)(other->since_ns / NS_PER_MS));
+    }
+}
+
+/* A reader waits for one writer at most. */
+static void judge_phases(struct shared *shared, const struct call *writer)
+{
+    const struct object *object = &shared->objects[writer->object];
+    int64_t now_ns = true_ns();
+    if (object->kind != RWLOCK || object->prefer != LK_RWLOCK_PREFER_PHASE_FAIR || !writer->writes)
+        return;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        struct call *reader = &shared->calls[i];
+        if (!waits(shared, reader, writer->object) || reader->writes || !reader->is_heard || shared->is_stormy || shared->has_mutes ||
+            shared->disturbed_ns + PROMPT_MS * NS_PER_MS > reader->since_ns ||
+            shared->machines[reader->machine].silent_ns != 0 || now_ns < reader->since_ns + SETTLED_MS * NS_PER_MS)
+            continue;
+        reader->writers++;
+        must(reader->writers < 3, "%s: a reader waits for %u writers", object->name, reader->writers);
+    }
+}
+
+static void begins_to_wait(struct user *user, unsigned number, unsigned wants, bool writes, int64_t limit_ms)
+{
+    struct shared *shared = user->machine->shared;
+    struct call *call = &shared->calls[user->number];
+    *call = (struct call){ .machine = user->machine->number, .object = number, .wants = wants, .writes = writes,
+                           .is_heard = user->machine->is_heard && user->has_waited, .since_ns = true_ns(),
+                           .limit_ms = limit_ms, .state = WAITING };
+    judge(shared, number);
+    shared->changed_ns = true_ns();
+}
+
+/* It believes to hold until then, and asked for that at `asked_ns`. */
+static void believes(struct shared *shared, struct call *call, int64_t asked_ns, int64_t until_ns)
+{
+    const struct object *object = &shared->objects[call->object];
+    unsigned permits = call->wants, readers = 0;
+    bool writes = call->writes;
+    if (true_ns() >= until_ns)
+        return;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *other = &shared->calls[i];
+        if (other == call || other->state != HOLDING || other->object != call->object || other->until_ns <= asked_ns)
+            continue;
+        permits += other->wants;
+        readers += !other->writes;
+        must(object->kind != RWLOCK || (!writes && !other->writes), "%s %s: two hold it at once, one writes",
+             kind_names[object->kind], object->name);
+        must(object->kind != MUTEX && object->kind != FAIR_MUTEX, "%s %s: two hold it at once", kind_names[object->kind],
+             object->name);
+    }
+    must(!is_semaphore(object) || permits <= object->total, "%s %s: %u of %u permits are taken", kind_names[object->kind],
+         object->name, permits, object->total);
+    call->until_ns = until_ns;
+}
+
+/* --- a thread ----------------------------------------------------------------------------------------------------------------- */
+
+static int remaining(struct user *user, unsigned number, int64_t *ms)
+{
+    switch (user->machine->shared->objects[number].kind) {
+    case MUTEX:
+    case FAIR_MUTEX:
+        return lk_mutex_remaining(&user->mutexes[number], ms);
+    case RWLOCK:
+        return lk_rwlock_remaining(&user->rwlocks[number], ms);
+    case LEASED:
+        return lk_sem_remaining(&user->sems[number], ms);
+    default:
+        *ms = 4 * 3600 * 1000;
+        return 0;
+    }
+}
+
+static int acquire(struct user *user, unsigned number, unsigned wants, bool writes, int64_t limit_ms)
+{
+    switch (user->machine->shared->objects[number].kind) {
+    case MUTEX:
+    case FAIR_MUTEX:
+        return lk_mutex_lockfor(&user->mutexes[number], limit_ms);
+    case RWLOCK:
+        return writes ? lk_rwlock_wrlockfor(&user->rwlocks[number], limit_ms)
+                      : lk_rwlock_rdlockfor(&user->rwlocks[number], limit_ms);
+    default:
+        return lk_sem_acquire(&user->sems[number], wants, limit_ms);
+    }
+}
+
+static int release(struct user *user, unsigned number, unsigned wants)
+{
+    switch (user->machine->shared->objects[number].kind) {
+    case MUTEX:
+    case FAIR_MUTEX:
+        return lk_mutex_unlock(&user->mutexes[number]);
+    case RWLOCK:
+        return lk_rwlock_unlock(&user->rwlocks[number]);
+    default:
+        return lk_sem_release(&user->sems[number], wants);
+    }
+}
+
+/* Was the world as it should be, for this call, since then? */
+static bool was_calm(const struct user *user, int64_t since_ns)
+{
+    const struct shared *shared = user->machine->shared;
+    const struct machine *machine = &shared->machines[user->machine->number];
+    return !shared->is_stormy && shared->disturbed_ns < since_ns && latest(machine->silent_ns, machine->resumed_ns) + 60000 * NS_PER_MS < since_ns;
+}
+
+/* Hold it, and look now and then whether it is held still. */
+static void hold(struct user *user, unsigned number, struct call *call, int64_t ms)
+{
+    struct shared *shared = user->machine->shared;
+    int64_t began_ns = true_ns(), slice_ms = user->machine->lease_ms / 8;
+    for (int64_t until_ms = true_ms() + ms;;) {
+        int64_t asked_ns = true_ns(), left_ms = 0;
+        int code = remaining(user, number, &left_ms);
+        must(code == 0 || code == ESTALE, "what is left is %d", code);
+        must(code == 0 || !was_calm(user, began_ns - 60000 * NS_PER_MS), "%s %s was lost though nothing happened",
+             kind_names[shared->objects[number].kind], shared->objects[number].name);
+        if (code != 0) {
+            call->unsure = true;
+            return;
+        }
+        believes(shared, call, asked_ns, asked_ns + left_ms * 990000);
+        int64_t rest = until_ms - true_ms();
+        if (rest <= 0 || true_ms() > shared->end_ms)
+            return;
+        rest_ms(rest < slice_ms ? rest : slice_ms);
+    }
+}
+
+static void enter(struct user *user, unsigned number)
+{
+    struct shared *shared = user->machine->shared;
+    struct call *call = &shared->calls[user->number];
+    struct object *object = &shared->objects[number];
+    judge(shared, number);
+    judge_order(shared, call);
+    judge_phases(shared, call);
+    if (call->writes)
+        object->writer_ns = true_ns();
+    object->entries++;
+    call->state = HOLDING;
+    object->open_ns = 0;
+    judge(shared, number);
+    shared->changed_ns = true_ns();
+    hold(user, number, call, luck_onein(&user->luck, 3) ? 0 : luck_about(&user->luck, 1, shared->hold_ms));
+    int64_t began_ns = true_ns();
+    call->until_ns = 0;
+    call->state = LEAVING;
+    if (call->writes)
+        object->writer_ns = true_ns();
+    int code = release(user, number, call->wants);
+    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "a release returned %d", code);
+    must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS), "a release returned %d though nothing happened", code);
+    if (code == EIO || code == ENOTCONN)
+        add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
+    if (call->writes)
+        object->writer_ns = true_ns();
+}
+
+static void use_one(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    struct call *call = &shared->calls[user->number];
+    unsigned number = (unsigned)luck_below(&user->luck, shared->object_count);
+    struct object *object = &shared->objects[number];
+    bool writes = object->kind == RWLOCK && luck_onein(&user->luck, shared->readers);
+    unsigned wants = is_semaphore(object) && luck_onein(&user->luck, shared->whole) ? object->total : 1;
+    bool tries = luck_onein(&user->luck, shared->tries);
+    int64_t limit_ms = tries ? 0 : luck_about(&user->luck, 10, shared->limit_ms);
+    begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
+    int64_t began_ns = call->since_ns;
+    int code = acquire(user, number, wants, writes, limit_ms);
+    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "a call returned %d", code);
+    int64_t late_ms = (true_ns() - began_ns) / NS_PER_MS - limit_ms;
+    must(!was_calm(user, began_ns) || late_ms <= limit_ms / 200 + user->machine->timeout_ms + PROMPT_MS,
+         "a call returned %lld ms after its limit", (long long)late_ms);
+    if (code == 0) {
+        enter(user, number);
+    } else {
+        must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened", code);
+        if (code != ETIMEDOUT)
+            add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
+        if (!tries)
+            judge(shared, number);
+    }
+    call->state = IDLE;
+    judge(shared, number);
+    shared->changed_ns = true_ns();
+    user->has_waited |= true;
+}
+
+static void begin_objects(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    for (unsigned i = 0; i < shared->object_count; i++) {
+        const struct object *object = &shared->objects[i];
+        lk_mutexattr_t mutex = { .size = sizeof mutex, .fair = object->kind == FAIR_MUTEX };
+        lk_rwlockattr_t rwlock = { .size = sizeof rwlock, .prefer = object->prefer };
+        lk_semattr_t sem = { .size = sizeof sem, .leased = object->kind == LEASED };
+        if (object->kind <= FAIR_MUTEX)
+            assert_lk(0, lk_mutex_init(&user->mutexes[i], user->client, object->name, &mutex));
+        else if (object->kind == RWLOCK)
+            assert_lk(0, lk_rwlock_init(&user->rwlocks[i], user->client, object->name, &rwlock));
+        else
+            assert_lk(0, lk_sem_init(&user->sems[i], user->client, object->name, object->total, &sem));
+    }
+}
+
+static void open_client(struct machine *machine, lk_client_t **client)
+{
+    char options[256], url[1024];
+    snprintf(options, sizeof options, "lease=%lldms&poll=%lldms%s%s", (long long)machine->lease_ms,
+             (long long)machine->poll_ms, machine->is_heard ? "" : "&pubsub=no", machine->redisson ? "&redisson=yes" : "");
+    snprintf(url, sizeof url, "%s", world_url(machine->w, options));
+    if (machine->is_mute)
+        snprintf(url, sizeof url, "unix://mute:secret@%s", world_url(machine->w, options) + strlen("unix://"));
+    int code = ENOTCONN;
+    while (code == ENOTCONN || code == EIO)
+        code = lk_client_open(client, url);
+    assert_lk(0, code);
+}
+
+static int use(void *arg)
+{
+    struct user *user = arg;
+    struct shared *shared = user->machine->shared;
+    while (true_ms() < shared->end_ms) {
+        unsigned rounds = user->machine->own_clients ? (unsigned)luck_about(&user->luck, 1, 16) : 1;
+        if (user->machine->own_clients) {
+            open_client(user->machine, &user->client);
+            user->has_waited = false;
+            begin_objects(user);
+        }
+        for (unsigned i = 0; i < rounds && true_ms() < shared->end_ms; i++) {
+            use_one(user);
+            rest_ms(luck_about(&user->luck, 1, shared->pause_ms));
+        }
+        if (user->machine->own_clients)
+            lk_client_close(user->client);
+    }
+    return 0;
+}
+
+static int run_machine(struct world *w, void *arg)
+{
+    struct machine *machine = arg;
+    struct user *users = calloc(machine->threads, sizeof *users);
+    struct worker *workers = calloc(machine->threads, sizeof *workers);
+    lk_client_t *client = NULL;
+    machine_begins(machine->number);
+    if (!machine->own_clients)
+        open_client(machine, &client);
+    world_ready(w);
+    for (unsigned i = 0; i < machine->threads; i++) {
+        users[i] = (struct user){ .machine = machine, .luck = luck_begin(), .number = machine->first_call + i, .client = client };
+        if (!machine->own_clients)
+            begin_objects(&users[i]);
+        worker_start(&workers[i], use, &users[i]);
+    }
+    for (unsigned i = 0; i < machine->threads; i++)
+        assert_that(worker_join(&workers[i]) == 0);
+    lk_client_close(client);
+    free(users);
+    free(workers);
+    return 0;
+}
+
+/* --- what a seed is like ------------------------------------------------------------------------------------------------------- */
+
+struct plan {
+    bool storms, kills, freezes, forges, loses_messages, loses_connections, forgets;
+    int64_t length_ms, every_ms, longest_freeze_ms;
+};
+
+static int64_t one_of(struct luck *luck, const int64_t *all, unsigned count)
+{
+    return all[luck_below(luck, count)];
+}
+#define ONE_OF(luck, ...) one_of((luck), (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+static void draw_objects(struct luck *luck, struct shared *shared)
+{
+    shared->object_count = luck_onein(luck, 2) ? 1 : 1 + (unsigned)luck_below(luck, OBJECTS_MAX);
+    for (unsigned i = 0; i < shared->object_count; i++) {
+        struct object *object = &shared->objects[i];
+        object->kind = (enum kind)luck_below(luck, KINDS);
+        object->prefer = object->kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
+        object->total = is_semaphore(object) ? (unsigned)ONE_OF(luck, 1, 2, 3, 100) : 1;
+        snprintf(object->name, sizeof object->name, "object-%u", i);
+    }
+}
+
+static void draw_machine(struct luck *luck, struct machine *machine, const struct machine *like)
+{
+    if (like != NULL && !luck_onein(luck, 3)) {
+        machine->lease_ms = like->lease_ms;
+        machine->poll_ms = like->poll_ms;
+    } else {
+        machine->lease_ms = ONE_OF(luck, 1000, 2000, 6000, 10000, 30000);
+        machine->poll_ms = ONE_OF(luck, 200, 1000, 1000, 1000, 3000, 10000);
+        if (machine->poll_ms > machine->lease_ms / 2)
+            machine->poll_ms = machine->lease_ms / 2;
+    }
+    machine->timeout_ms = machine->lease_ms / 5 < 1000 ? machine->lease_ms / 5 : 1000;
+}
+
+static void draw_machines(struct luck *luck, struct world *w, struct shared *shared)
+{
+    unsigned unheard = (unsigned)ONE_OF(luck, 0, 0, 0, 1, 2), most = (unsigned)ONE_OF(luck, 1, 2, 3, 8);
+    unsigned own = (unsigned)ONE_OF(luck, 0, 0, 1, 3), mutes = luck_onein(luck, 8) ? 2 : 0;
+    bool redisson = luck_onein(luck, 6);
+    shared->machine_count = 2 + (unsigned)luck_below(luck, luck_onein(luck, 3) ? MACHINES_MAX - 1 : 3);
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        *machine = (struct machine){ .w = w, .shared = shared, .number = i };
+        draw_machine(luck, machine, i > 0 ? &shared->machines[0] : NULL);
+        machine->is_heard = unheard == 0 || (unheard == 1 && !luck_onein(luck, 2));
+        machine->is_mute = mutes > 0 && luck_onein(luck, mutes);
+        machine->own_clients = own > 0 && luck_onein(luck, own) && !machine->is_mute;
+        machine->redisson = redisson;
+        machine->threads = 1 + (unsigned)luck_below(luck, most);
+        machine->first_call = shared->call_count;
+        shared->call_count += machine->threads;
+        shared->has_mutes |= machine->is_mute;
+    }
+}
+
+static void draw_behavior(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->hold_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000, 100000);
+    shared->pause_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000);
+    shared->limit_ms = ONE_OF(luck, 100, 2000, 20000, 100000);
+    shared->tries = (unsigned)ONE_OF(luck, 3, 20, 1000);
+    shared->whole = (unsigned)ONE_OF(luck, 3, 10, 1000);
+    shared->readers = (unsigned)ONE_OF(luck, 2, 2, 5, 20);
+    plan->length_ms = latest(20000, 3 * shared->hold_ms);
+    if (shared->pause_ms >= 2000)
+        plan->length_ms = latest(plan->length_ms, 100000);
+    plan->storms = luck_onein(luck, 5);
+    plan->loses_messages = luck_onein(luck, 3);
+    plan->loses_connections = luck_onein(luck, 6);
+    plan->forges = luck_onein(luck, 3);
+    plan->freezes = luck_onein(luck, 3);
+    plan->kills = luck_onein(luck, 3);
+    plan->forgets = luck_onein(luck, 5);
+    plan->every_ms = ONE_OF(luck, 200, 1000, 5000, 20000);
+    plan->longest_freeze_ms = ONE_OF(luck, 500, 5000, 40000);
+}
+
+/* --- the driver, who makes faults -------------------------------------------------------------------------------------------------- */
+
+static void judge_all(struct shared *shared)
+{
+    for (unsigned i = 0; i < shared->object_count; i++)
+        judge(shared, i);
+}
+
+static void falls_silent(struct shared *shared, struct machine *machine)
+{
+    machine->silent_ns = true_ns();
+    memset(machine->waited_for, 0, sizeof machine->waited_for);
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        struct call *call = &shared->calls[i];
+        if (call->machine != machine->number)
+            continue;
+        machine->waited_for[call->object] |= call->state != IDLE;
+        call->unsure |= call->state == HOLDING && shared->objects[call->object].kind != COUNTING;
+    }
+}
+
+/* What a machine that was killed had, or may have been granted. */
+static void leave_ghosts(struct shared *shared, struct machine *machine, int64_t lasts_ms)
+{
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        struct call *call = &shared->calls[i];
+        struct object *object = &shared->objects[call->object];
+        if (call->machine != machine->number)
+            continue;
+        int64_t until_ns = object->kind == COUNTING ? NEVER_NS : true_ns() + lasts_ms * NS_PER_MS;
+        if (call->state == WAITING && object->kind == COUNTING)
+            object->is_unjudged = true;
+        else if (call->state != IDLE)
+            add_ghost(object, call, until_ns);
+        call->state = IDLE;
+        call->unsure = false;
+    }
+}
+
+static void kill_one(struct luck *luck, struct shared *shared)
+{
+    struct machine *machine = &shared->machines[luck_below(luck, shared->machine_count)];
+    if (machine->life != LIVE || machine->lives > 3 || !fault_happens("machine %u dies", machine->number))
+        return;
+    world_kill(machine->w, machine->pid);
+    machine->life = DEAD;
+    falls_silent(shared, machine);
+    leave_ghosts(shared, machine, machine->lease_ms + PROMPT_MS);
+}
+
+static void freeze_one(struct luck *luck, struct shared *shared)
+{
+    struct machine *machine = &shared->machines[luck_below(luck, shared->machine_count)];
+    if (machine->life != LIVE || !fault_happens("machine %u stands still", machine->number))
+        return;
+    world_stop(machine->pid);
+    machine->life = FROZEN;
+    falls_silent(shared, machine);
+}
+
+/* A client is not opened where it may not publish, but may lose that right. */
+static void begin_machine(struct world *w, struct machine *machine)
+{
+    if (machine->is_mute)
+        world_redis(w, "ACL SETUSER mute on >secret ~* &* +@all");
+    machine->life = LIVE;
+    machine->lives++;
+    machine->pid = world_fork(w, run_machine, machine);
+    if (machine->is_mute)
+        world_redis(w, "ACL SETUSER mute -publish -spublish");
+}
+
+static void bring_back(struct luck *luck, struct world *w, struct shared *shared, bool all)
+{
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        if (machine->life == LIVE || (!all && !luck_onein(luck, 3)))
+            continue;
+        if (machine->life == FROZEN) {
+            machine->life = LIVE;
+            machine->resumed_ns = true_ns();
+            world_cont(machine->pid);
+        } else if (!all) {
+            begin_machine(w, machine);
+        }
+    }
+}
+
+static const char *const queues[] = { "mutex", "mutex", "rw", "sem", "permits" };
+
+/* A message such as an attacker could have seen, or may make up: none of these grants anything. */
+static void forge_one(struct luck *luck, struct world *w, struct shared *shared)
+{
+    const struct object *object = &shared->objects[luck_below(luck, shared->object_count)];
+    const char *queue = queues[object->kind];
+    char id[160], channel[64], grant[300];
+    int64_t now_us = world_int(w, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000000 + t[2]");
+    int64_t queued = world_int(w, "ZCARD latchkey:queue:%s:{%s}", queue, object->name);
+    if (queued <= 0 || !fault_happens("a message is forged"))
+        return;
+    char key[96];
+    snprintf(key, sizeof key, "latchkey:queue:%s:{%s}", queue, object->name);
+    snprintf(id, sizeof id, "%s", world_str(w, "EVAL %s 1 %s %lld", "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1] or ''",
+             key, (long long)luck_below(luck, (uint64_t)queued)));
+    if (strlen(id) < 34)
+        return;
+    snprintf(channel, sizeof channel, "latchkey:client:%.32s", id);
+    char *rest = strchr(id + 33, ':');
+    if (rest == NULL)
+        return;
+    char *tail;
+    long long acquisition = strtoll(rest + 1, &tail, 10);
+    switch (luck_below(luck, 3)) {
+    case 0: /* of an earlier wait of that thread */
+        snprintf(grant, sizeof grant, "G %.*s:%lld%s %lld 20000 %lld 0", (int)(rest - id), id, acquisition - 1 - (long long)luck_below(luck, 2), tail,
+                 (long long)now_us, (long long)now_us);
+        break;
+    case 1: /* one that is over */
+        snprintf(grant, sizeof grant, "G %s %lld %lld %lld 0", id, (long long)(now_us - 100000 - luck_about(luck, 1, 10000000)),
+                 (long long)luck_about(luck, 1, 100), (long long)now_us);
+        break;
+    default:
+        snprintf(grant, sizeof grant, "F %s", id);
+    }
+    world_redis(w, "PUBLISH %s %s", channel, grant);
+}
+
+static void lose_connections(struct shared *shared, struct world *w, bool all)
+{
+    if (!fault_happens(all ? "connections are cut" : "subscriptions are cut"))
+        return;
+    if (all)
+        world_killcommands(w);
+    else
+        world_killsubscriptions(w);
+    shared->disturbed_ns = latest(shared->disturbed_ns, true_ns() + (all ? 500 : 200) * NS_PER_MS);
+}
+
+static void make_fault(struct luck *luck, struct world *w, struct shared *shared, const struct plan *plan)
+{
+    switch (luck_below(luck, 8)) {
+    case 0:
+        if (plan->loses_connections)
+            lose_connections(shared, w, true);
+        break;
+    case 1:
+    case 2:
+        if (plan->loses_messages)
+            lose_connections(shared, w, false);
+        break;
+    case 3:
+        if (plan->forgets && fault_happens("scripts are forgotten"))
+            world_redis(w, "SCRIPT FLUSH");
+        break;
+    case 4:
+        if (plan->freezes)
+            freeze_one(luck, shared);
+        break;
+    case 5:
+        if (plan->kills)
+            kill_one(luck, shared);
+        break;
+    case 6:
+        if (plan->forges)
+            forge_one(luck, w, shared);
+        break;
+    default:
+        bring_back(luck, w, shared, false);
+    }
+}
+
+static void workload(struct world *w)
+{
+    struct shared *shared = world_shared(w, sizeof *shared);
+    struct luck luck = luck_begin();
+    struct plan plan = { 0 };
+    draw_objects(&luck, shared);
+    draw_machines(&luck, w, shared);
+    draw_behavior(&luck, shared, &plan);
+    clocks_are_wrong(luck_onein(&luck, 2) ? 0 : 2000);
+    shared->end_ms = true_ms() + plan.length_ms;
+    for (unsigned i = 0; i < shared->machine_count; i++)
+        begin_machine(w, &shared->machines[i]);
+    if (plan.storms) {
+        shared->is_stormy = true;
+        storm_begin();
+    }
+    int64_t next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
+    while (true_ms() < shared->end_ms) {
+        rest_ms(10);
+        judge_all(shared);
+        if (plan.storms && shared->is_stormy && true_ms() > shared->end_ms - plan.length_ms / 2) {
+            storm_end();
+            plan.storms = false;
+            shared->disturbed_ns = true_ns() + (TROUBLE_MS + 2000) * NS_PER_MS;
+        }
+        if (!plan.storms && shared->is_stormy && true_ns() > shared->disturbed_ns)
+            shared->is_stormy = false;
+        if (true_ms() >= next_ms) {
+            next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
+            make_fault(&luck, w, shared, &plan);
+        }
+    }
+    storm_end();
+    bring_back(&luck, w, shared, true);
+    for (unsigned i = 0; i < shared->machine_count; i++)
+        if (shared->machines[i].life == LIVE)
+            assert_int_equal(0, world_wait(w, shared->machines[i].pid));
+}
+
+int main(void)
+{
+    return workload_run(NULL, workload);
+}
