@@ -84,6 +84,7 @@ struct shared {
     struct call calls[CALLS_MAX];
     unsigned object_count, machine_count, call_count;
     int64_t end_ms;
+    unsigned calls_left; /* so that a seed takes a second or so */
     int64_t disturbed_ns; /* until then connections and messages may have been lost */
     int64_t changed_ns;   /* the last call that began or ended */
     bool is_calm;         /* no storm, nobody dies or stands still */
@@ -384,6 +385,11 @@ static void believes(struct shared *shared, struct call *call, int64_t asked_ns,
     call->until_ns = until_ns;
 }
 
+static bool is_over(const struct shared *shared)
+{
+    return true_ms() >= shared->end_ms || shared->calls_left == 0;
+}
+
 /* --- a thread ----------------------------------------------------------------------------------------------------------------- */
 
 static int remaining(struct user *user, unsigned number, int64_t *ms)
@@ -454,7 +460,7 @@ static void hold(struct user *user, unsigned number, struct call *call, int64_t 
         }
         believes(shared, call, asked_ns, asked_ns + left_ms * 990000);
         int64_t rest = until_ms - true_ms();
-        if (rest <= 0 || true_ms() > shared->end_ms)
+        if (rest <= 0 || is_over(shared))
             return;
         rest_ms(rest < slice_ms ? rest : slice_ms);
     }
@@ -502,6 +508,7 @@ static void use_one(struct user *user)
     int64_t limit_ms = tries ? 0 : luck_about(&user->luck, 10, shared->limit_ms);
     begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
     int64_t began_ns = call->since_ns;
+    shared->calls_left -= shared->calls_left > 0;
     int code = acquire(user, number, wants, writes, limit_ms);
     must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "a call returned %d", code);
     int64_t late_ms = (true_ns() - began_ns) / NS_PER_MS - limit_ms;
@@ -557,14 +564,14 @@ static int use(void *arg)
 {
     struct user *user = arg;
     struct shared *shared = user->machine->shared;
-    while (true_ms() < shared->end_ms) {
+    while (!is_over(shared)) {
         unsigned rounds = user->machine->own_clients ? (unsigned)luck_about(&user->luck, 1, 16) : 1;
         if (user->machine->own_clients) {
             open_client(user->machine, &user->client);
             user->has_waited = false;
             begin_objects(user);
         }
-        for (unsigned i = 0; i < rounds && true_ms() < shared->end_ms; i++) {
+        for (unsigned i = 0; i < rounds && !is_over(shared); i++) {
             use_one(user);
             rest_ms(luck_about(&user->luck, 1, shared->pause_ms));
         }
@@ -660,6 +667,7 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
 
 static void draw_behavior(struct luck *luck, struct shared *shared, struct plan *plan)
 {
+    shared->calls_left = (unsigned)ONE_OF(luck, 300, 1000, 2500);
     shared->hold_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000, 100000);
     shared->pause_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000);
     shared->limit_ms = ONE_OF(luck, 100, 2000, 20000, 100000);
@@ -868,7 +876,7 @@ static void workload(struct world *w)
         storm_begin();
     }
     int64_t next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
-    while (true_ms() < shared->end_ms) {
+    while (!is_over(shared)) {
         rest_ms(10);
         judge_all(shared);
         if (plan.storms && shared->is_stormy && true_ms() > shared->end_ms - plan.length_ms / 2) {
