@@ -327,8 +327,9 @@ static void judge_order(struct shared *shared, const struct call *call)
             continue;
         bool passed = in_order || (object->kind == RWLOCK && other->writes && !call->writes && object->writer_ns < other->since_ns &&
                                    object->prefer != LK_RWLOCK_PREFER_READER);
-        must(!passed, "%s %s: one that came at %lld ms passed one that came at %lld ms", kind_names[object->kind],
-             object->name, (long long)(call->since_ns / NS_PER_MS), (long long)(other->since_ns / NS_PER_MS));
+        must(!passed, "%s %s: a call that came at %lld ms for %u passed one that came at %lld ms for %u", kind_names[object->kind],
+             object->name, (long long)(call->since_ns / NS_PER_MS), call->wants, (long long)(other->since_ns / NS_PER_MS),
+             other->wants);
     }
 }
 
@@ -488,8 +489,8 @@ static void enter(struct user *user, unsigned number)
     if (call->writes)
         object->writer_ns = true_ns();
     int code = release(user, number, call->wants);
-    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "a release returned %d", code);
-    must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS), "a release returned %d though nothing happened", code);
+    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "a release returned %d: %s", code, lk_errortext());
+    must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS), "a release returned %d though nothing happened: %s", code, lk_errortext());
     if (code == EIO || code == ENOTCONN)
         add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
     if (call->writes)
@@ -510,14 +511,14 @@ static void use_one(struct user *user)
     int64_t began_ns = call->since_ns;
     shared->calls_left -= shared->calls_left > 0;
     int code = acquire(user, number, wants, writes, limit_ms);
-    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "a call returned %d", code);
+    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "%s %s: a call returned %d: %s", kind_names[object->kind], object->name, code, lk_errortext());
     int64_t late_ms = (true_ns() - began_ns) / NS_PER_MS - limit_ms;
     must(!was_calm(user, began_ns) || late_ms <= limit_ms / 200 + user->machine->timeout_ms + PROMPT_MS,
          "a call returned %lld ms after its limit", (long long)late_ms);
     if (code == 0) {
         enter(user, number);
     } else {
-        must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened", code);
+        must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened: %s", code, lk_errortext());
         if (code != ETIMEDOUT)
             add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
         if (!tries)
@@ -550,7 +551,7 @@ static void open_client(struct machine *machine, lk_client_t **client)
 {
     char options[256], url[1024];
     snprintf(options, sizeof options, "lease=%lldms&poll=%lldms%s%s", (long long)machine->lease_ms,
-             (long long)machine->poll_ms, machine->is_heard ? "" : "&pubsub=no", machine->redisson ? "&redisson=yes" : "");
+             (long long)machine->poll_ms, machine->is_heard || machine->is_mute ? "" : "&pubsub=no", machine->redisson ? "&redisson=yes" : "");
     snprintf(url, sizeof url, "%s", world_url(machine->w, options));
     if (machine->is_mute)
         snprintf(url, sizeof url, "unix://mute:secret@%s", world_url(machine->w, options) + strlen("unix://"));
@@ -656,6 +657,7 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
         draw_machine(luck, machine, i > 0 ? &shared->machines[0] : NULL);
         machine->is_heard = unheard == 0 || (unheard == 1 && !luck_onein(luck, 2));
         machine->is_mute = mutes > 0 && luck_onein(luck, mutes);
+        machine->is_heard &= !machine->is_mute;
         machine->own_clients = own > 0 && luck_onein(luck, own) && !machine->is_mute;
         machine->redisson = redisson;
         machine->threads = 1 + (unsigned)luck_below(luck, most);
@@ -667,7 +669,7 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
 
 static void draw_behavior(struct luck *luck, struct shared *shared, struct plan *plan)
 {
-    shared->calls_left = (unsigned)ONE_OF(luck, 300, 1000, 2500);
+    shared->calls_left = (unsigned)ONE_OF(luck, 150, 400, 1000);
     shared->hold_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000, 100000);
     shared->pause_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000);
     shared->limit_ms = ONE_OF(luck, 100, 2000, 20000, 100000);
@@ -748,16 +750,16 @@ static void freeze_one(struct luck *luck, struct shared *shared)
     falls_silent(shared, machine);
 }
 
-/* A client is not opened where it may not publish, but may lose that right. */
+/* Its user loses all channels: it hears nothing from then on, and what it publishes is refused. */
 static void begin_machine(struct world *w, struct machine *machine)
 {
     if (machine->is_mute)
-        world_redis(w, "ACL SETUSER mute on >secret ~* &* +@all");
+        world_redis(w, "ACL SETUSER mute on >secret ~* allchannels +@all");
     machine->life = LIVE;
     machine->lives++;
     machine->pid = world_fork(w, run_machine, machine);
     if (machine->is_mute)
-        world_redis(w, "ACL SETUSER mute -publish -spublish");
+        world_redis(w, "ACL SETUSER mute resetchannels");
 }
 
 static void bring_back(struct luck *luck, struct world *w, struct shared *shared, bool all)
@@ -877,7 +879,7 @@ static void workload(struct world *w)
     }
     int64_t next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
     while (!is_over(shared)) {
-        rest_ms(10);
+        rest_ms(20);
         judge_all(shared);
         if (plan.storms && shared->is_stormy && true_ms() > shared->end_ms - plan.length_ms / 2) {
             storm_end();
