@@ -20,10 +20,10 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NEVER_NS INT64_MAX
 
-enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, GHOSTS_MAX = 64 };
+enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, GHOSTS_MAX = 64, CLIENTS_MAX = 4096 };
 
 /* Round trips of the slowest network, and what a hand-over takes of them. */
-enum { PROMPT_MS = 200, NEWCOMER_MS = 800, SETTLED_MS = 100, TURN_MS = 150, WRITERS_TURN_MS = 1200 };
+enum { WARN_MS = 3000, PROMPT_MS = 200, NEWCOMER_MS = 800, SETTLED_MS = 100, TURN_MS = 150, WRITERS_TURN_MS = 1200 };
 
 enum kind { MUTEX, FAIR_MUTEX, RWLOCK, COUNTING, LEASED, KINDS };
 static const char *const kind_names[] = { "mutex", "fair mutex", "read-write lock", "semaphore", "leased semaphore" };
@@ -43,6 +43,7 @@ struct machine {
     bool waited_for[OBJECTS_MAX];  /* when it fell silent */
     pid_t pid;
     unsigned lives;
+    unsigned absences; /* lines of the log that tell of a server that is away */
 };
 
 /* A thread, and what it does now. */
@@ -55,6 +56,8 @@ struct call {
     int64_t until_ns; /* good until then, as it believes */
     bool unsure;      /* it holds, and its machine stood still: it may have lost it */
     unsigned writers; /* that came in while it waited */
+    uint64_t owner;
+    int64_t told_ns; /* a long wait was told */
 };
 
 /* Something may be taken until then by nobody who is there. */
@@ -75,7 +78,10 @@ struct object {
     struct ghost ghosts[GHOSTS_MAX];
     unsigned ghost_count;
     bool is_unjudged;
-    int64_t entries;
+    int64_t taken_ns;         /* it was taken, or waited for */
+    int64_t kept_ns, both_ns; /* free though one waited who hears, as one did who does not; such time in all */
+    int64_t looked_ns;
+    bool both_wait;
 };
 
 struct shared {
@@ -90,6 +96,11 @@ struct shared {
     bool is_calm;         /* no storm, nobody dies or stands still */
     bool is_stormy;
     bool has_mutes;
+    unsigned aims; /* one in so many releases waits for a fault; 0: none does */
+    bool is_aimed;
+    unsigned cancels;
+    int64_t opened_ns[CLIENTS_MAX], closed_ns[CLIENTS_MAX]; /* clients of a thread of its own */
+    unsigned clients;
     /* how threads behave */
     int64_t hold_ms, pause_ms, limit_ms;
     unsigned tries, whole, readers;
@@ -281,6 +292,33 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t no
     return ms + silence_ms(shared, number, now_ns, asks_ms);
 }
 
+/* One who tries is told the truth: so long ago somebody had it, or waited for it. */
+static void note_taken(struct shared *shared, unsigned number, const struct taken *taken, int64_t now_ns)
+{
+    struct object *object = &shared->objects[number];
+    bool heard = false, unheard = false;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        if (call->object != number || call->state != WAITING)
+            continue;
+        if (call->limit_ms > 0)
+            object->taken_ns = now_ns;
+        heard |= call->is_heard && shared->machines[call->machine].life == LIVE && now_ns - call->since_ns > SETTLED_MS * NS_PER_MS;
+        unheard |= !call->is_heard;
+    }
+    if (taken->permits > 0 || taken->unsure)
+        object->taken_ns = now_ns;
+    if (object->both_wait) {
+        object->both_ns += now_ns - object->looked_ns;
+        if (object->open_ns != 0 && now_ns - object->open_ns > 3 * TURN_MS / 8 * NS_PER_MS)
+            object->kept_ns += now_ns - latest(object->looked_ns, object->open_ns);
+    }
+    object->both_wait = heard && unheard && !shared->is_stormy && !shared->has_mutes && shared->is_calm && object->kind != RWLOCK;
+    object->looked_ns = now_ns;
+    must(object->both_ns < 10000 * NS_PER_MS || object->kept_ns < object->both_ns / 10, "%s %s is kept for %lld of %lld ms for those who hear nothing",
+         kind_names[object->kind], object->name, (long long)(object->kept_ns / NS_PER_MS), (long long)(object->both_ns / NS_PER_MS));
+}
+
 /* Nothing stays free while somebody waits for it. */
 static void judge(struct shared *shared, unsigned number)
 {
@@ -297,6 +335,7 @@ static void judge(struct shared *shared, unsigned number)
             ready_ns(shared, call) < ready_since_ns)
             ready_since_ns = ready_ns(shared, call);
     }
+    note_taken(shared, number, &taken, now_ns);
     if (ready_since_ns == INT64_MAX || taken.unsure || object->is_unjudged || shared->is_stormy) {
         object->open_ns = 0;
         return;
@@ -351,11 +390,29 @@ static void judge_phases(struct shared *shared, const struct call *writer)
     }
 }
 
+/* Those who hear nothing have turns: twice in five seconds at worst, and they come one after the other. */
+static void judge_turns(const struct shared *shared, const struct call *call)
+{
+    const struct object *object = &shared->objects[call->object];
+    int64_t waited_ms = (true_ns() - call->since_ns) / NS_PER_MS, others = 0, asks_ms = 0;
+    if (!shared->is_calm || shared->is_stormy || shared->machines[call->machine].is_heard || object->kind == RWLOCK || shared->whole < 1000)
+        return;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        const struct machine *machine = &shared->machines[i];
+        others += machine->is_heard ? machine->own_clients ? machine->threads : 0 : machine->threads;
+        asks_ms = latest(asks_ms, asks_within_ms(machine));
+    }
+    int64_t most_ms = 5000 + others * (5000 + asks_ms + 2 * shared->hold_ms);
+    must(waited_ms < most_ms, "%s %s: one that hears nothing waits for %lld ms; %lld others do", kind_names[object->kind],
+         object->name, (long long)waited_ms, (long long)others);
+}
+
 static void begins_to_wait(struct user *user, unsigned number, unsigned wants, bool writes, int64_t limit_ms)
 {
     struct shared *shared = user->machine->shared;
     struct call *call = &shared->calls[user->number];
-    *call = (struct call){ .machine = user->machine->number, .object = number, .wants = wants, .writes = writes,
+    uint64_t owner = call->owner;
+    *call = (struct call){ .owner = owner, .machine = user->machine->number, .object = number, .wants = wants, .writes = writes,
                            .is_heard = user->machine->is_heard && user->has_waited, .since_ns = true_ns(),
                            .limit_ms = limit_ms, .state = WAITING };
     judge(shared, number);
@@ -467,22 +524,39 @@ static void hold(struct user *user, unsigned number, struct call *call, int64_t 
     }
 }
 
+static int64_t hold_time(struct user *user)
+{
+    int64_t most_ms = user->machine->shared->hold_ms;
+    switch (luck_below(&user->luck, 3)) {
+    case 0:
+        return 0;
+    case 1:
+        return luck_about(&user->luck, 1, most_ms);
+    default:
+        return most_ms / 2 + (int64_t)luck_below(&user->luck, (uint64_t)most_ms / 2 + 1);
+    }
+}
+
 static void enter(struct user *user, unsigned number)
 {
     struct shared *shared = user->machine->shared;
     struct call *call = &shared->calls[user->number];
     struct object *object = &shared->objects[number];
     judge(shared, number);
+    judge_turns(shared, call);
     judge_order(shared, call);
     judge_phases(shared, call);
     if (call->writes)
         object->writer_ns = true_ns();
-    object->entries++;
     call->state = HOLDING;
     object->open_ns = 0;
     judge(shared, number);
     shared->changed_ns = true_ns();
-    hold(user, number, call, luck_onein(&user->luck, 3) ? 0 : luck_about(&user->luck, 1, shared->hold_ms));
+    hold(user, number, call, hold_time(user));
+    if (shared->aims > 0 && luck_onein(&user->luck, shared->aims)) {
+        shared->is_aimed = true;
+        rest_ms((int64_t)luck_below(&user->luck, 20));
+    }
     int64_t began_ns = true_ns();
     call->until_ns = 0;
     call->state = LEAVING;
@@ -495,6 +569,57 @@ static void enter(struct user *user, unsigned number)
         add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
     if (call->writes)
         object->writer_ns = true_ns();
+}
+
+/* Was it free for all of the time that this try took, with nobody else there? */
+static bool is_tried_in_vain(struct user *user, const struct call *call)
+{
+    struct shared *shared = user->machine->shared;
+    struct object *object = &shared->objects[call->object];
+    judge(shared, call->object);
+    return shared->is_calm && was_calm(user, call->since_ns) && object->taken_ns < call->since_ns && !object->is_unjudged;
+}
+
+/* Who waits for longer than three seconds is told of at that moment, and nobody else is. */
+static void judge_told(const struct user *user, const struct call *call, int64_t over_ns)
+{
+    int64_t waited_ms = (over_ns - call->since_ns) / NS_PER_MS, slack_ms = PROMPT_MS + waited_ms / 100;
+    int64_t told_ms = call->told_ns > 0 ? (call->told_ns - call->since_ns) / NS_PER_MS : 0;
+    const char *name = user->machine->shared->objects[call->object].name;
+    if (!was_calm(user, call->since_ns))
+        return;
+    must(waited_ms < WARN_MS + slack_ms || told_ms > 0, "%s: a wait of %lld ms was not told", name, (long long)waited_ms);
+    must(told_ms == 0 || (told_ms > WARN_MS - slack_ms && told_ms < WARN_MS + slack_ms), "%s: a long wait was told after %lld ms",
+         name, (long long)told_ms);
+}
+
+struct victim {
+    struct user *user;
+    struct call *call;
+    int code;
+    bool is_done;
+};
+
+static void *wait_as_victim(void *arg)
+{
+    struct victim *victim = arg;
+    struct call *call = victim->call;
+    call->owner = lk_owner_number(NULL);
+    victim->code = acquire(victim->user, call->object, call->wants, call->writes, call->limit_ms);
+    victim->is_done = true;
+    return NULL;
+}
+
+/* In a thread that is cancelled. ECANCELED: it was, while it waited. */
+static int acquire_and_cancel(struct user *user, struct call *call)
+{
+    struct victim victim = { .user = user, .call = call };
+    pthread_t thread;
+    assert_that(pthread_create(&thread, NULL, wait_as_victim, &victim) == 0);
+    rest_ms(luck_about(&user->luck, 1, 2 * call->limit_ms));
+    pthread_cancel(thread);
+    assert_that(pthread_join(thread, NULL) == 0);
+    return victim.is_done ? victim.code : ECANCELED;
 }
 
 static void use_one(struct user *user)
@@ -510,10 +635,18 @@ static void use_one(struct user *user)
     begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
     int64_t began_ns = call->since_ns;
     shared->calls_left -= shared->calls_left > 0;
-    int code = acquire(user, number, wants, writes, limit_ms);
+    bool cancels = !tries && object->kind == COUNTING && shared->cancels > 0 && luck_onein(&user->luck, shared->cancels);
+    if (cancels)
+        call->until_ns = 0;
+    else
+        call->owner = lk_owner_number(NULL);
+    int code = cancels ? acquire_and_cancel(user, call) : acquire(user, number, wants, writes, limit_ms);
+    judge_told(user, call, true_ns());
+    if (code == ECANCELED && cancels)
+        code = ETIMEDOUT;
     must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "%s %s: a call returned %d: %s", kind_names[object->kind], object->name, code, lk_errortext());
     int64_t late_ms = (true_ns() - began_ns) / NS_PER_MS - limit_ms;
-    must(!was_calm(user, began_ns) || late_ms <= limit_ms / 200 + user->machine->timeout_ms + PROMPT_MS,
+    must(cancels || !was_calm(user, began_ns) || late_ms <= limit_ms / 200 + user->machine->timeout_ms + PROMPT_MS,
          "a call returned %lld ms after its limit", (long long)late_ms);
     if (code == 0) {
         enter(user, number);
@@ -521,13 +654,28 @@ static void use_one(struct user *user)
         must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened: %s", code, lk_errortext());
         if (code != ETIMEDOUT)
             add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
+        must(code != ETIMEDOUT || !tries || !is_tried_in_vain(user, call), "%s %s: a try failed though it was free",
+             kind_names[object->kind], object->name);
         if (!tries)
             judge(shared, number);
+        judge_turns(shared, call);
     }
     call->state = IDLE;
     judge(shared, number);
     shared->changed_ns = true_ns();
-    user->has_waited |= true;
+    user->has_waited |= limit_ms > 0 && true_ns() - began_ns > SETTLED_MS * NS_PER_MS; /* its client is heard by now */
+}
+
+/* A listener, on a thread of the library. */
+static void hear(const lk_event_t *event, void *arg)
+{
+    struct machine *machine = arg;
+    struct shared *shared = machine->shared;
+    for (unsigned i = 0; event->type == LK_EVENT_LONG_WAIT && i < machine->threads; i++) {
+        struct call *call = &shared->calls[machine->first_call + i];
+        if (call->owner == event->owner && call->state == WAITING)
+            call->told_ns = true_ns();
+    }
 }
 
 static void begin_objects(struct user *user)
@@ -559,25 +707,32 @@ static void open_client(struct machine *machine, lk_client_t **client)
     while (code == ENOTCONN || code == EIO)
         code = lk_client_open(client, url);
     assert_lk(0, code);
+    uint64_t handle;
+    assert_lk(0, lk_client_addlistener(*client, hear, machine, &handle));
 }
 
 static int use(void *arg)
 {
     struct user *user = arg;
     struct shared *shared = user->machine->shared;
+    unsigned slot = 0;
     while (!is_over(shared)) {
-        unsigned rounds = user->machine->own_clients ? (unsigned)luck_about(&user->luck, 1, 16) : 1;
+        unsigned rounds = user->machine->own_clients ? (unsigned)luck_about(&user->luck, 1, 4) : 1;
         if (user->machine->own_clients) {
             open_client(user->machine, &user->client);
             user->has_waited = false;
+            slot = shared->clients < CLIENTS_MAX ? shared->clients++ : CLIENTS_MAX - 1;
+            shared->opened_ns[slot] = true_ns();
             begin_objects(user);
         }
         for (unsigned i = 0; i < rounds && !is_over(shared); i++) {
             use_one(user);
             rest_ms(luck_about(&user->luck, 1, shared->pause_ms));
         }
-        if (user->machine->own_clients)
+        if (user->machine->own_clients) {
             lk_client_close(user->client);
+            shared->closed_ns[slot] = true_ns();
+        }
     }
     return 0;
 }
@@ -686,6 +841,8 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     plan->freezes = luck_onein(luck, 3);
     plan->kills = luck_onein(luck, 3);
     plan->forgets = luck_onein(luck, 5);
+    shared->aims = luck_onein(luck, 2) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
+    shared->cancels = luck_onein(luck, 3) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
     plan->every_ms = ONE_OF(luck, 200, 1000, 5000, 20000);
     plan->longest_freeze_ms = ONE_OF(luck, 500, 5000, 40000);
 }
@@ -696,6 +853,64 @@ static void judge_all(struct shared *shared)
 {
     for (unsigned i = 0; i < shared->object_count; i++)
         judge(shared, i);
+}
+
+/* How often may those who wait ask while nothing changes? */
+struct quiet {
+    int64_t since_ns, asked;
+};
+
+static int64_t may_ask(const struct shared *shared, const struct call *call, int64_t ms)
+{
+    const struct machine *machine = &shared->machines[call->machine];
+    int64_t lease_ms = INT64_MAX, pause_ms = machine->poll_ms * 8 / 10;
+    if (call->state == HOLDING)
+        return shared->objects[call->object].kind == COUNTING ? 0 : 3 * ms / machine->lease_ms + 2;
+    if (call->state != WAITING)
+        return 2;
+    for (unsigned i = 0; i < shared->call_count; i++)
+        if (shared->calls[i].object == call->object && shared->calls[i].state == HOLDING && shared->machines[shared->calls[i].machine].lease_ms < lease_ms)
+            lease_ms = shared->machines[shared->calls[i].machine].lease_ms;
+    if (machine->is_heard && machine->poll_ms >= 1000 && lease_ms >= 10000) {
+        pause_ms = rests_ms(machine) * 2 / 3;
+        pause_ms = pause_ms < lease_ms / 2 ? pause_ms : lease_ms / 2;
+    }
+    return ms / pause_ms + 2;
+}
+
+static void judge_asks(struct world *w, struct shared *shared, struct quiet *quiet)
+{
+    enum { CALMS_MS = 15000, QUIET_MS = 30000 };
+    int64_t now_ns = true_ns();
+    if (!shared->is_calm || quiet->since_ns < shared->changed_ns + CALMS_MS * NS_PER_MS || quiet->since_ns == 0) {
+        quiet->since_ns = now_ns;
+        quiet->asked = -1;
+    } else if (quiet->asked == -1) {
+        quiet->since_ns = now_ns;
+        quiet->asked = world_commands(w, "evalsha");
+    } else if (now_ns - quiet->since_ns > QUIET_MS * NS_PER_MS) {
+        int64_t asked = world_commands(w, "evalsha") - quiet->asked, most = 5;
+        for (unsigned i = 0; i < shared->call_count; i++)
+            most += may_ask(shared, &shared->calls[i], QUIET_MS);
+        must(asked <= most, "%lld requests in %d ms while nothing changes; at most %lld are promised", (long long)asked, QUIET_MS,
+             (long long)most);
+        quiet->since_ns = 0;
+    }
+}
+
+/* The record has an entry for each thread that made a request in the last minute and a half, and some that are older. */
+static void judge_record(struct world *w, const struct shared *shared)
+{
+    int64_t most = 10, now_ns = true_ns();
+    for (unsigned i = 0; i < shared->clients; i++)
+        most += shared->closed_ns[i] == 0 || shared->closed_ns[i] > now_ns - 75000 * NS_PER_MS;
+    for (unsigned i = 0; i < shared->machine_count; i++)
+        most += (1 + (int64_t)shared->machines[i].lives) * 2 * shared->machines[i].threads;
+    for (unsigned i = 0; i < shared->object_count; i++) {
+        int64_t kept = world_int(w, "HLEN latchkey:once:{%s}", shared->objects[i].name);
+        must(kept <= most * 5 / 4, "the record of %s has %lld entries of %lld requests at once", shared->objects[i].name,
+             (long long)kept, (long long)most);
+    }
 }
 
 static void falls_silent(struct shared *shared, struct machine *machine)
@@ -828,6 +1043,16 @@ static void lose_connections(struct shared *shared, struct world *w, bool all)
     shared->disturbed_ns = latest(shared->disturbed_ns, true_ns() + (all ? 500 : 200) * NS_PER_MS);
 }
 
+/* Those who left are in no queue. */
+static void judge_left(struct world *w, const struct shared *shared)
+{
+    for (unsigned i = 0; i < shared->object_count; i++) {
+        const struct object *object = &shared->objects[i];
+        int64_t left = world_int(w, "ZCARD latchkey:queue:%s:{%s}", queues[object->kind], object->name);
+        must(left == 0, "%lld wait for %s when all have left", (long long)left, object->name);
+    }
+}
+
 static void make_fault(struct luck *luck, struct world *w, struct shared *shared, const struct plan *plan)
 {
     switch (luck_below(luck, 8)) {
@@ -870,6 +1095,7 @@ static void workload(struct world *w)
     draw_machines(&luck, w, shared);
     draw_behavior(&luck, shared, &plan);
     clocks_are_wrong(luck_onein(&luck, 2) ? 0 : 2000);
+    shared->is_calm = !plan.storms && !plan.kills && !plan.freezes && !plan.loses_messages && !plan.loses_connections;
     shared->end_ms = true_ms() + plan.length_ms;
     for (unsigned i = 0; i < shared->machine_count; i++)
         begin_machine(w, &shared->machines[i]);
@@ -878,9 +1104,11 @@ static void workload(struct world *w)
         storm_begin();
     }
     int64_t next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
+    struct quiet quiet = { 0 };
     while (!is_over(shared)) {
-        rest_ms(20);
+        rest_ms(shared->aims > 0 ? 5 : shared->hold_ms < 20000 ? 20 : 50);
         judge_all(shared);
+        judge_asks(w, shared, &quiet);
         if (plan.storms && shared->is_stormy && true_ms() > shared->end_ms - plan.length_ms / 2) {
             storm_end();
             plan.storms = false;
@@ -888,7 +1116,8 @@ static void workload(struct world *w)
         }
         if (!plan.storms && shared->is_stormy && true_ns() > shared->disturbed_ns)
             shared->is_stormy = false;
-        if (true_ms() >= next_ms) {
+        if (true_ms() >= next_ms || shared->is_aimed) {
+            shared->is_aimed = false;
             next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
             make_fault(&luck, w, shared, &plan);
         }
@@ -898,6 +1127,9 @@ static void workload(struct world *w)
     for (unsigned i = 0; i < shared->machine_count; i++)
         if (shared->machines[i].life == LIVE)
             assert_int_equal(0, world_wait(w, shared->machines[i].pid));
+    judge_record(w, shared);
+    if (shared->is_calm)
+        judge_left(w, shared);
 }
 
 int main(void)
