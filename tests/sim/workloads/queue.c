@@ -319,6 +319,25 @@ static void note_taken(struct shared *shared, unsigned number, const struct take
          kind_names[object->kind], object->name, (long long)(object->kept_ns / NS_PER_MS), (long long)(object->both_ns / NS_PER_MS));
 }
 
+/* What the court knows, for who reads of a failure. */
+static void tell(const struct shared *shared, unsigned number)
+{
+    const struct object *object = &shared->objects[number];
+    int64_t now_ns = true_ns();
+    fprintf(stderr, "%s %s, prefer %d, of %u:\n", kind_names[object->kind], object->name, object->prefer, object->total);
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        const struct machine *machine = &shared->machines[call->machine];
+        static const char *const states[] = { "idle", "waits", "holds", "leaves" };
+        if (call->object != number || call->state == IDLE)
+            continue;
+        fprintf(stderr, "  thread %u of machine %u (lease %lld ms, poll %lld ms, %s%s) %s for %lld ms, wants %u%s\n", i, call->machine,
+                (long long)machine->lease_ms, (long long)machine->poll_ms, call->is_heard ? "heard" : machine->is_heard ? "new" : "unheard",
+                machine->life == LIVE ? "" : ", silent", states[call->state], (long long)((now_ns - call->since_ns) / NS_PER_MS), call->wants,
+                call->writes ? ", writes" : "");
+    }
+}
+
 /* Nothing stays free while somebody waits for it. */
 static void judge(struct shared *shared, unsigned number)
 {
@@ -344,6 +363,8 @@ static void judge(struct shared *shared, unsigned number)
         object->open_ns = now_ns;
     int64_t since_ns = latest(latest(object->open_ns, ready_since_ns), shared->disturbed_ns);
     int64_t free_ms = (now_ns - since_ns) / NS_PER_MS, most_ms = bound_ms(shared, number, now_ns);
+    if (free_ms > most_ms)
+        tell(shared, number);
     must(free_ms <= most_ms, "%s %s is free for %lld ms while somebody waits for it; %lld ms are promised",
          kind_names[object->kind], object->name, (long long)free_ms, (long long)most_ms);
 }
@@ -616,7 +637,8 @@ static int acquire_and_cancel(struct user *user, struct call *call)
     struct victim victim = { .user = user, .call = call };
     pthread_t thread;
     assert_that(pthread_create(&thread, NULL, wait_as_victim, &victim) == 0);
-    rest_ms(luck_about(&user->luck, 1, 2 * call->limit_ms));
+    for (int64_t until_ms = true_ms() + luck_about(&user->luck, 1, 2 * call->limit_ms); !victim.is_done && true_ms() < until_ms;)
+        rest_ms(2);
     pthread_cancel(thread);
     assert_that(pthread_join(thread, NULL) == 0);
     return victim.is_done ? victim.code : ECANCELED;
