@@ -57,7 +57,8 @@ struct call {
     bool unsure;      /* it holds, and its machine stood still: it may have lost it */
     unsigned writers; /* that came in while it waited */
     uint64_t owner;
-    int64_t told_ns; /* a long wait was told */
+    int64_t told_ns;   /* a long wait was told */
+    int64_t passed_ns; /* one that came later came in; both may have been let in at once */
 };
 
 /* Something may be taken until then by nobody who is there. */
@@ -378,7 +379,7 @@ static void judge_order(struct shared *shared, const struct call *call)
     if (!call->is_heard || shared->is_stormy || shared->has_mutes)
         return;
     for (unsigned i = 0; i < shared->call_count; i++) {
-        const struct call *other = &shared->calls[i];
+        struct call *other = &shared->calls[i];
         const struct machine *machine = &shared->machines[other->machine];
         if (other == call || !waits(shared, other, call->object) || !other->is_heard ||
             other->since_ns + SETTLED_MS * NS_PER_MS > call->since_ns ||
@@ -387,6 +388,12 @@ static void judge_order(struct shared *shared, const struct call *call)
             continue;
         bool passed = in_order || (object->kind == RWLOCK && other->writes && !call->writes && object->writer_ns < other->since_ns &&
                                    object->prefer != LK_RWLOCK_PREFER_READER);
+        if (passed && object->kind != FAIR_MUTEX && (other->passed_ns == 0 || true_ns() - other->passed_ns < PROMPT_MS * NS_PER_MS)) {
+            other->passed_ns = other->passed_ns > 0 ? other->passed_ns : true_ns();
+            continue;
+        }
+        if (passed)
+            tell(shared, call->object);
         must(!passed, "%s %s: a call that came at %lld ms for %u passed one that came at %lld ms for %u", kind_names[object->kind],
              object->name, (long long)(call->since_ns / NS_PER_MS), call->wants, (long long)(other->since_ns / NS_PER_MS),
              other->wants);
@@ -411,19 +418,19 @@ static void judge_phases(struct shared *shared, const struct call *writer)
     }
 }
 
-/* Those who hear nothing have turns: twice in five seconds at worst, and they come one after the other. */
+/* Those who hear nothing have a turn every other second, found with the next call, and come one after the other. */
 static void judge_turns(const struct shared *shared, const struct call *call)
 {
     const struct object *object = &shared->objects[call->object];
     int64_t waited_ms = (true_ns() - call->since_ns) / NS_PER_MS, others = 0, asks_ms = 0;
-    if (!shared->is_calm || shared->is_stormy || shared->machines[call->machine].is_heard || object->kind == RWLOCK || shared->whole < 1000)
+    if (!shared->is_calm || shared->is_stormy || shared->machines[call->machine].is_heard || object->kind == RWLOCK || (is_semaphore(object) && shared->whole < 1000))
         return;
     for (unsigned i = 0; i < shared->machine_count; i++) {
         const struct machine *machine = &shared->machines[i];
         others += machine->is_heard ? machine->own_clients ? machine->threads : 0 : machine->threads;
         asks_ms = latest(asks_ms, asks_within_ms(machine));
     }
-    int64_t most_ms = 5000 + others * (5000 + asks_ms + 2 * shared->hold_ms);
+    int64_t most_ms = 2000 + others * (4000 + asks_ms + 2 * shared->hold_ms);
     must(waited_ms < most_ms, "%s %s: one that hears nothing waits for %lld ms; %lld others do", kind_names[object->kind],
          object->name, (long long)waited_ms, (long long)others);
 }
@@ -785,9 +792,11 @@ static int run_machine(struct world *w, void *arg)
 
 /* --- what a seed is like ------------------------------------------------------------------------------------------------------- */
 
+enum fault { SUBSCRIPTIONS, CONNECTIONS, SCRIPTS, FREEZES, KILLS, FORGES, FAULTS };
+
 struct plan {
-    bool storms, kills, freezes, forges, loses_messages, loses_connections, forgets;
-    int64_t length_ms, every_ms, longest_freeze_ms;
+    bool storms, faults[FAULTS];
+    int64_t length_ms, every_ms;
 };
 
 static int64_t one_of(struct luck *luck, const int64_t *all, unsigned count)
@@ -824,7 +833,7 @@ static void draw_machine(struct luck *luck, struct machine *machine, const struc
 
 static void draw_machines(struct luck *luck, struct world *w, struct shared *shared)
 {
-    unsigned unheard = (unsigned)ONE_OF(luck, 0, 0, 0, 1, 2), most = (unsigned)ONE_OF(luck, 1, 2, 3, 8);
+    unsigned unheard = (unsigned)ONE_OF(luck, 0, 0, 0, 1, 1, 2), most = (unsigned)ONE_OF(luck, 1, 2, 3, 8);
     unsigned own = (unsigned)ONE_OF(luck, 0, 0, 1, 3), mutes = luck_onein(luck, 8) ? 2 : 0;
     bool redisson = luck_onein(luck, 6);
     shared->machine_count = 2 + (unsigned)luck_below(luck, luck_onein(luck, 3) ? MACHINES_MAX - 1 : 3);
@@ -847,7 +856,7 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
 static void draw_behavior(struct luck *luck, struct shared *shared, struct plan *plan)
 {
     shared->calls_left = (unsigned)ONE_OF(luck, 150, 400, 1000);
-    shared->hold_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000, 100000);
+    shared->hold_ms = ONE_OF(luck, 1, 20, 200, 200, 2000, 20000, 100000);
     shared->pause_ms = ONE_OF(luck, 1, 20, 200, 2000, 20000);
     shared->limit_ms = ONE_OF(luck, 100, 2000, 20000, 100000);
     shared->tries = (unsigned)ONE_OF(luck, 3, 20, 1000);
@@ -856,17 +865,13 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     plan->length_ms = latest(20000, 3 * shared->hold_ms);
     if (shared->pause_ms >= 2000)
         plan->length_ms = latest(plan->length_ms, 100000);
-    plan->storms = luck_onein(luck, 5);
-    plan->loses_messages = luck_onein(luck, 3);
-    plan->loses_connections = luck_onein(luck, 6);
-    plan->forges = luck_onein(luck, 3);
-    plan->freezes = luck_onein(luck, 3);
-    plan->kills = luck_onein(luck, 3);
-    plan->forgets = luck_onein(luck, 5);
+    plan->storms = luck_onein(luck, 8);
+    unsigned kinds = (unsigned)ONE_OF(luck, 0, 0, 1, 1, 1, 3); /* many seeds have one kind of faults alone, others none */
+    for (unsigned i = 0; i < kinds; i++)
+        plan->faults[luck_below(luck, FAULTS)] = true;
     shared->aims = luck_onein(luck, 2) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
     shared->cancels = luck_onein(luck, 3) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
     plan->every_ms = ONE_OF(luck, 200, 1000, 5000, 20000);
-    plan->longest_freeze_ms = ONE_OF(luck, 500, 5000, 40000);
 }
 
 /* --- the driver, who makes faults -------------------------------------------------------------------------------------------------- */
@@ -1058,11 +1063,12 @@ static void lose_connections(struct shared *shared, struct world *w, bool all)
 {
     if (!fault_happens(all ? "connections are cut" : "subscriptions are cut"))
         return;
+    shared->disturbed_ns = latest(shared->disturbed_ns, true_ns() + 60 * NS_PER_MS);
     if (all)
         world_killcommands(w);
     else
         world_killsubscriptions(w);
-    shared->disturbed_ns = latest(shared->disturbed_ns, true_ns() + (all ? 500 : 200) * NS_PER_MS);
+    shared->disturbed_ns = latest(shared->disturbed_ns, true_ns() + (all ? 500 : 60) * NS_PER_MS);
 }
 
 /* Those who left are in no queue. */
@@ -1077,34 +1083,34 @@ static void judge_left(struct world *w, const struct shared *shared)
 
 static void make_fault(struct luck *luck, struct world *w, struct shared *shared, const struct plan *plan)
 {
-    switch (luck_below(luck, 8)) {
-    case 0:
-        if (plan->loses_connections)
-            lose_connections(shared, w, true);
+    enum fault kinds[FAULTS];
+    unsigned count = 0;
+    for (enum fault fault = 0; fault < FAULTS; fault++)
+        if (plan->faults[fault])
+            kinds[count++] = fault;
+    bring_back(luck, w, shared, false);
+    switch (count > 0 ? kinds[luck_below(luck, count)] : FAULTS) {
+    case SUBSCRIPTIONS:
+        lose_connections(shared, w, false);
         break;
-    case 1:
-    case 2:
-        if (plan->loses_messages)
-            lose_connections(shared, w, false);
+    case CONNECTIONS:
+        lose_connections(shared, w, true);
         break;
-    case 3:
-        if (plan->forgets && fault_happens("scripts are forgotten"))
+    case SCRIPTS:
+        if (fault_happens("scripts are forgotten"))
             world_redis(w, "SCRIPT FLUSH");
         break;
-    case 4:
-        if (plan->freezes)
-            freeze_one(luck, shared);
+    case FREEZES:
+        freeze_one(luck, shared);
         break;
-    case 5:
-        if (plan->kills)
-            kill_one(luck, shared);
+    case KILLS:
+        kill_one(luck, shared);
         break;
-    case 6:
-        if (plan->forges)
-            forge_one(luck, w, shared);
+    case FORGES:
+        forge_one(luck, w, shared);
         break;
-    default:
-        bring_back(luck, w, shared, false);
+    case FAULTS:
+        break;
     }
 }
 
@@ -1117,7 +1123,7 @@ static void workload(struct world *w)
     draw_machines(&luck, w, shared);
     draw_behavior(&luck, shared, &plan);
     clocks_are_wrong(luck_onein(&luck, 2) ? 0 : 2000);
-    shared->is_calm = !plan.storms && !plan.kills && !plan.freezes && !plan.loses_messages && !plan.loses_connections;
+    shared->is_calm = !plan.storms && !plan.faults[SUBSCRIPTIONS] && !plan.faults[CONNECTIONS] && !plan.faults[FREEZES] && !plan.faults[KILLS];
     shared->end_ms = true_ms() + plan.length_ms;
     for (unsigned i = 0; i < shared->machine_count; i++)
         begin_machine(w, &shared->machines[i]);
