@@ -79,6 +79,7 @@ struct object {
     struct ghost ghosts[GHOSTS_MAX];
     unsigned ghost_count;
     bool is_unjudged;
+    int64_t held_ns;          /* it was taken */
     int64_t taken_ns;         /* it was taken, or waited for */
     int64_t kept_ns, both_ns; /* free though one waited who hears, as one did who does not; such time in all */
     int64_t looked_ns;
@@ -248,23 +249,33 @@ static bool could_enter(const struct shared *shared, const struct object *object
             !is_behind_writer(shared, call, (unsigned)(object - shared->objects)));
 }
 
-/* By how much those who died or stand still may hold up the others. */
+/*
+ * By how much those who died or stand still may hold up the others: by a claim for each process that stands still, until it
+ * was silent for half of its liveness, and until somebody asks. Those of a process that died hear nothing.
+ */
 static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t now_ns, int64_t asks_ms)
 {
     const struct object *object = &shared->objects[number];
-    int64_t ms = 0;
-    bool any = false;
+    int64_t claims = 0, longest_claim = 0, half = 0, wants_more = 0, died_ms = 0;
     for (unsigned i = 0; i < shared->machine_count; i++) {
         const struct machine *machine = &shared->machines[i];
-        if (machine->silent_ns == 0 || !machine->waited_for[number] ||
-            now_ns > latest(machine->silent_ns, machine->resumed_ns) + 100000 * NS_PER_MS)
+        int64_t ended_ns = machine->life == LIVE ? machine->resumed_ns : now_ns;
+        if (machine->silent_ns == 0 || !machine->waited_for[number] || now_ns > ended_ns + 5000 * NS_PER_MS ||
+            now_ns > machine->silent_ns + 100000 * NS_PER_MS)
             continue;
-        any = true;
-        ms += claim_ms(object, machine);
-        if (is_semaphore(object))
-            ms += liveness_ms(machine) / 2; /* it may want more than there is */
+        if (is_semaphore(object) && shared->whole < 1000)
+            wants_more = latest(wants_more, liveness_ms(machine) / 2);
+        if (machine->life == DEAD) {
+            died_ms = 2 * TURN_MS;
+            continue;
+        }
+        claims += claim_ms(object, machine);
+        longest_claim = latest(longest_claim, claim_ms(object, machine));
+        half = latest(half, liveness_ms(machine) / 2);
     }
-    return any ? ms + asks_ms : 0;
+    if (claims > half + longest_claim)
+        claims = half + longest_claim;
+    return (claims > 0 || wants_more > 0 ? asks_ms : 0) + claims + wants_more + died_ms;
 }
 
 /* How long may it stay free, given those who wait? */
@@ -308,7 +319,7 @@ static void note_taken(struct shared *shared, unsigned number, const struct take
         unheard |= !call->is_heard;
     }
     if (taken->permits > 0 || taken->unsure)
-        object->taken_ns = now_ns;
+        object->held_ns = object->taken_ns = now_ns;
     if (object->both_wait) {
         object->both_ns += now_ns - object->looked_ns;
         if (object->open_ns != 0 && now_ns - object->open_ns > 3 * TURN_MS / 8 * NS_PER_MS)
@@ -608,6 +619,26 @@ static bool is_tried_in_vain(struct user *user, const struct call *call)
     return shared->is_calm && was_calm(user, call->since_ns) && object->taken_ns < call->since_ns && !object->is_unjudged;
 }
 
+/* Its machine stood still past its limit. Was what it wants free when it went on, with nobody else there? */
+static bool is_overslept(struct user *user, const struct call *call)
+{
+    struct shared *shared = user->machine->shared;
+    const struct machine *machine = &shared->machines[user->machine->number];
+    const struct object *object = &shared->objects[call->object];
+    judge(shared, call->object);
+    if (machine->silent_ns < call->since_ns + NEWCOMER_MS * NS_PER_MS || machine->resumed_ns < call->since_ns + (call->limit_ms + 20) * NS_PER_MS ||
+        object->held_ns + PROMPT_MS * NS_PER_MS > machine->resumed_ns || object->is_unjudged || shared->is_stormy || !call->is_heard ||
+        shared->has_mutes || shared->disturbed_ns > call->since_ns)
+        return false;
+    for (unsigned i = 0; i < shared->machine_count; i++)
+        if (i != call->machine && shared->machines[i].silent_ns > 0)
+            return false;
+    for (unsigned i = 0; i < shared->call_count; i++)
+        if (&shared->calls[i] != call && shared->calls[i].object == call->object && shared->calls[i].state != IDLE)
+            return false;
+    return true;
+}
+
 /* Who waits for longer than three seconds is told of at that moment, and nobody else is. */
 static void judge_told(const struct user *user, const struct call *call, int64_t over_ns)
 {
@@ -684,6 +715,8 @@ static void use_one(struct user *user)
         if (code != ETIMEDOUT)
             add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
         must(code != ETIMEDOUT || !tries || !is_tried_in_vain(user, call), "%s %s: a try failed though it was free",
+             kind_names[object->kind], object->name);
+        must(code != ETIMEDOUT || tries || cancels || !is_overslept(user, call), "%s %s: a wait that slept over its limit left though it was free",
              kind_names[object->kind], object->name);
         if (!tries)
             judge(shared, number);
@@ -836,7 +869,8 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
     unsigned unheard = (unsigned)ONE_OF(luck, 0, 0, 0, 1, 1, 2), most = (unsigned)ONE_OF(luck, 1, 2, 3, 8);
     unsigned own = (unsigned)ONE_OF(luck, 0, 0, 1, 3), mutes = luck_onein(luck, 8) ? 2 : 0;
     bool redisson = luck_onein(luck, 6);
-    shared->machine_count = 2 + (unsigned)luck_below(luck, luck_onein(luck, 3) ? MACHINES_MAX - 1 : 3);
+    unsigned crowd = luck_onein(luck, 8) ? 60 + (unsigned)luck_below(luck, 140) : 0;
+    shared->machine_count = 2 + (unsigned)luck_below(luck, luck_onein(luck, 3) && crowd == 0 ? MACHINES_MAX - 1 : 3);
     for (unsigned i = 0; i < shared->machine_count; i++) {
         struct machine *machine = &shared->machines[i];
         *machine = (struct machine){ .w = w, .shared = shared, .number = i };
@@ -847,6 +881,10 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
         machine->own_clients = own > 0 && luck_onein(luck, own) && !machine->is_mute;
         machine->redisson = redisson;
         machine->threads = 1 + (unsigned)luck_below(luck, most);
+        if (i == 1 && crowd > 0) {
+            machine->threads = crowd;
+            machine->own_clients = false;
+        }
         machine->first_call = shared->call_count;
         shared->call_count += machine->threads;
         shared->has_mutes |= machine->is_mute;
