@@ -20,7 +20,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NEVER_NS INT64_MAX
 
-enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, GHOSTS_MAX = 64, CLIENTS_MAX = 4096 };
+enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, CROWD = 60, GHOSTS_MAX = 64, CLIENTS_MAX = 4096 };
 
 /* Round trips of the slowest network, and what a hand-over takes of them. */
 enum { WARN_MS = 3000, PROMPT_MS = 200, NEWCOMER_MS = 800, SETTLED_MS = 100, TURN_MS = 150, WRITERS_TURN_MS = 1200 };
@@ -856,7 +856,7 @@ static void draw_machine(struct luck *luck, struct machine *machine, const struc
         machine->lease_ms = like->lease_ms;
         machine->poll_ms = like->poll_ms;
     } else {
-        machine->lease_ms = ONE_OF(luck, 1000, 2000, 6000, 10000, 30000);
+        machine->lease_ms = ONE_OF(luck, 1000, 2000, 6000, 10000, 30000, 30000);
         machine->poll_ms = ONE_OF(luck, 200, 1000, 1000, 1000, 3000, 10000);
         if (machine->poll_ms > machine->lease_ms / 2)
             machine->poll_ms = machine->lease_ms / 2;
@@ -891,6 +891,21 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
     }
 }
 
+/* Many wait for one object, and come in at once when somebody gives back all that there is. */
+static void draw_crowd(struct luck *luck, struct shared *shared)
+{
+    static const int64_t kinds[] = { FAIR_MUTEX, RWLOCK, COUNTING, LEASED, COUNTING, LEASED };
+    shared->object_count = 1;
+    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 6);
+    shared->objects[0].prefer = shared->objects[0].kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
+    shared->objects[0].total = is_semaphore(&shared->objects[0]) ? 100 : 1;
+    shared->calls_left = 1000;
+    shared->hold_ms = ONE_OF(luck, 200, 2000, 20000);
+    shared->pause_ms = ONE_OF(luck, 20, 2000);
+    shared->limit_ms = 100000;
+    shared->whole = shared->readers = 100;
+}
+
 static void draw_behavior(struct luck *luck, struct shared *shared, struct plan *plan)
 {
     shared->calls_left = (unsigned)ONE_OF(luck, 150, 400, 1000);
@@ -900,6 +915,8 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     shared->tries = (unsigned)ONE_OF(luck, 3, 20, 1000);
     shared->whole = (unsigned)ONE_OF(luck, 3, 10, 1000);
     shared->readers = (unsigned)ONE_OF(luck, 2, 2, 5, 20);
+    if (shared->call_count > CROWD)
+        draw_crowd(luck, shared);
     plan->length_ms = latest(20000, 3 * shared->hold_ms);
     if (shared->pause_ms >= 2000)
         plan->length_ms = latest(plan->length_ms, 100000);
@@ -945,7 +962,7 @@ static int64_t may_ask(const struct shared *shared, const struct call *call, int
 
 static void judge_asks(struct world *w, struct shared *shared, struct quiet *quiet)
 {
-    enum { CALMS_MS = 15000, QUIET_MS = 30000 };
+    enum { CALMS_MS = 8000, QUIET_MS = 15000 };
     int64_t now_ns = true_ns();
     if (!shared->is_calm || quiet->since_ns < shared->changed_ns + CALMS_MS * NS_PER_MS || quiet->since_ns == 0) {
         quiet->since_ns = now_ns;
@@ -1009,9 +1026,19 @@ static void leave_ghosts(struct shared *shared, struct machine *machine, int64_t
     }
 }
 
+/* Half of the time one of those who hold, or who wait. */
+static struct machine *victim_of(struct luck *luck, struct shared *shared, enum state state)
+{
+    const struct call *call = &shared->calls[luck_below(luck, shared->call_count)];
+    if (luck_onein(luck, 2))
+        for (unsigned i = 0; i < shared->call_count && call->state != state; i++)
+            call = &shared->calls[i];
+    return &shared->machines[call->machine];
+}
+
 static void kill_one(struct luck *luck, struct shared *shared)
 {
-    struct machine *machine = &shared->machines[luck_below(luck, shared->machine_count)];
+    struct machine *machine = victim_of(luck, shared, HOLDING);
     if (machine->life != LIVE || machine->lives > 3 || !fault_happens("machine %u dies", machine->number))
         return;
     world_kill(machine->w, machine->pid);
@@ -1022,7 +1049,7 @@ static void kill_one(struct luck *luck, struct shared *shared)
 
 static void freeze_one(struct luck *luck, struct shared *shared)
 {
-    struct machine *machine = &shared->machines[luck_below(luck, shared->machine_count)];
+    struct machine *machine = victim_of(luck, shared, WAITING);
     if (machine->life != LIVE || !fault_happens("machine %u stands still", machine->number))
         return;
     world_stop(machine->pid);
