@@ -616,6 +616,9 @@ static bool is_tried_in_vain(struct user *user, const struct call *call)
     struct shared *shared = user->machine->shared;
     struct object *object = &shared->objects[call->object];
     judge(shared, call->object);
+    for (unsigned i = 0; i < shared->call_count; i++)
+        if (&shared->calls[i] != call && shared->calls[i].object == call->object && shared->calls[i].state != IDLE)
+            return false; /* another one may have it by now */
     return shared->is_calm && was_calm(user, call->since_ns) && object->taken_ns < call->since_ns && !object->is_unjudged;
 }
 
