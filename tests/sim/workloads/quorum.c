@@ -1,0 +1,838 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quorum.c - machines lock and unlock redlocks on 3 or 5 servers that fail
+ *
+ * Rounds   Each round has faults of servers and machines, in some rounds also the storm. Then all is repaired: everybody is
+ *          served, everybody rests, and nothing of what was released or given up is left at any server.
+ * Judges   Of one name no two hold at once, and tokens rise. No hold is good for longer than a majority of the servers has
+ *          it. A server that started a moment ago grants nothing. Codes are those of the header, for what the servers do.
+ * Excused  Where a server forgets and votes at once, two may hold. What such a server does beyond that is judged.
+ */
+#include "quorum.h"
+#include "workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERVERS_MOST = 5, MACHINES_MOST = 3, THREADS_MOST = 3, NAMES_MOST = 2, RETRY_MS = 50, TICK_MS = 50, FORKS_MOST = 40 };
+
+/* What a server does to its clients. */
+enum state { WELL, DEAD, FROZEN, DENIES, LOCKED_OUT, FULL_UP, REPLICA };
+
+enum fault {
+    RESTART,
+    RESTART_TWICE,
+    KILL,
+    FREEZE,
+    CUT,
+    FORGET_SCRIPTS,
+    FLUSH,
+    DENY,
+    LOCK_OUT,
+    FILL_UP,
+    DEMOTE,
+    KILL_MACHINE,
+    FREEZE_MACHINE,
+    FAULTS
+};
+
+/* Of one server, as the driver knows it. Times are true ones; 0: never. */
+struct server {
+    enum state state;
+    int64_t repair_ns;  /* when the state is to end */
+    int64_t began_ns;   /* its process */
+    int64_t lost_ns;    /* its memory; it had no vote after that */
+    int64_t refused_ns; /* it refused until then at least */
+    int64_t sample_true_ns, sample_us;
+};
+
+/* Of one redlock: who believes to hold it, and until when. */
+struct name {
+    char text[16];
+    uint64_t number;       /* of the belief */
+    int64_t called_ns;     /* the call that got it */
+    int64_t good_until_ns; /* true time; 0: nobody */
+    int64_t served_ns;
+    uint64_t token;
+    int64_t token_ns;
+};
+
+/* What all machines share. */
+struct shared {
+    struct gate over;
+    bool rests, storm;
+    int servers, majority;
+    unsigned machines, threads, names;
+    bool with_user, fenced, comes_and_goes;
+    int64_t longest_ms, command_ms, node_ms;
+    int64_t drift_ppm;
+    int64_t forgot_ns; /* a server that voted on */
+    int64_t calm_ns;   /* since then no server or machine has failed; 0: they fail */
+    int64_t killed_ns; /* a machine */
+    struct server at[SERVERS_MOST];
+    struct name name[NAMES_MOST];
+    unsigned resting;
+    int64_t served_ns[MACHINES_MOST][THREADS_MOST];
+    char url[512];
+};
+
+struct machine {
+    struct shared *shared;
+    unsigned number;
+    lk_client_t *client;
+    lk_redlock_t redlocks[NAMES_MOST];
+    bool leaves;
+    int64_t mono_ns, true_ns; /* at one moment */
+};
+
+struct user {
+    struct machine *machine;
+    struct luck luck;
+    unsigned number;
+};
+
+/* --- time -------------------------------------------------------------------------------------------------------------- */
+
+static int64_t mono_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* So many milliseconds of this machine's clock, in true nanoseconds. */
+static int64_t true_length(const struct machine *machine, int64_t ms)
+{
+    int64_t mono = mono_ns() - machine->mono_ns, real = true_ns() - machine->true_ns;
+    return (int64_t)((__int128)ms * 1000000 * real / (mono > 0 ? mono : 1));
+}
+
+/* --- a user ------------------------------------------------------------------------------------------------------------ */
+
+/* So many servers refused since then that the others are no majority. */
+static bool refusal_is_due(const struct shared *shared, int64_t since_ns)
+{
+    int refusing = 0;
+    for (int i = 0; i < shared->servers; i++)
+        refusing += shared->at[i].refused_ns >= since_ns - TROUBLE_MS * 1000000LL || shared->at[i].state >= DENIES;
+    return refusing > shared->servers - shared->majority;
+}
+
+static bool is_refusal(int code)
+{
+    return code == EACCES || code == ENOSPC || code == EPROTO;
+}
+
+static void judge_code(const struct shared *shared, const char *call, int code, int64_t began_ns, const int *codes)
+{
+    for (; *codes >= 0; codes++)
+        if (code == *codes)
+            return;
+    must(is_refusal(code), "%s returned %d: %s", call, code, lk_errortext());
+    must(refusal_is_due(shared, began_ns), "%s returned %d, though a majority refuses nothing: %s", call, code, lk_errortext());
+}
+
+#define judge_code(shared, call, code, began_ns, ...)                                                                  \
+    judge_code((shared), (call), (code), (began_ns), (const int[]){ __VA_ARGS__, -1 })
+
+/* Time that is left, from before it was asked for. False: the hold was lost. */
+static bool believe(struct user *user, struct name *name, uint64_t number)
+{
+    struct machine *machine = user->machine;
+    struct shared *shared = machine->shared;
+    int64_t asked_ns = true_ns(), left_ms = 0;
+    int code = lk_redlock_remaining(&machine->redlocks[name - shared->name], &left_ms);
+    must(code == 0 || code == ESTALE || code == ECANCELED, "lk_redlock_remaining() returned %d", code);
+    int64_t until_ns = asked_ns + (code == 0 ? true_length(machine, left_ms) : 0);
+    if (code != 0 || true_ns() >= until_ns) {
+        if (name->number == number)
+            name->good_until_ns = 0;
+        return false;
+    }
+    if (name->number != number) {
+        must(name->good_until_ns <= asked_ns || shared->forgot_ns >= name->called_ns,
+             "two hold %s at once: the first one for %lld us more, the second one for %lld us", name->text,
+             (long long)(name->good_until_ns - asked_ns) / 1000, (long long)(until_ns - asked_ns) / 1000);
+        return false;
+    }
+    name->good_until_ns = until_ns;
+    return true;
+}
+
+/* A token that a clock gave which was ahead may be larger than that of a server that forgot. */
+static bool tokens_may_fall(const struct shared *shared, const struct name *name)
+{
+    int64_t lost_ns = shared->forgot_ns, now_ns = true_ns();
+    for (int i = 0; i < shared->servers; i++)
+        lost_ns = shared->at[i].lost_ns > lost_ns ? shared->at[i].lost_ns : lost_ns;
+    return lost_ns > 0 && now_ns - name->token_ns < now_ns / 1000000 * 2 * shared->drift_ppm;
+}
+
+static void judge_token(struct user *user, struct name *name)
+{
+    struct shared *shared = user->machine->shared;
+    uint64_t token = 0;
+    int code = lk_redlock_token(&user->machine->redlocks[name - shared->name], &token);
+    if (!shared->fenced)
+        must(code == ENOTSUP || code == ESTALE || code == ECANCELED, "lk_redlock_token() returned %d without tokens", code);
+    if (code != 0)
+        return;
+    must(token > name->token || tokens_may_fall(shared, name), "token %llu of %s follows %llu", (unsigned long long)token,
+         name->text, (unsigned long long)name->token);
+    name->token = token;
+    name->token_ns = true_ns();
+}
+
+static bool enter(struct user *user, struct name *name, int64_t called_ns, uint64_t *number)
+{
+    struct shared *shared = user->machine->shared;
+    int64_t asked_ns = true_ns(), left_ms = 0;
+    int code = lk_redlock_remaining(&user->machine->redlocks[name - shared->name], &left_ms);
+    must(code == 0 || code == ESTALE || code == ECANCELED, "lk_redlock_remaining() returned %d", code);
+    if (code != 0 || true_ns() >= asked_ns + true_length(user->machine, left_ms))
+        return false;
+    must(name->good_until_ns <= asked_ns || shared->forgot_ns >= name->called_ns,
+         "two hold %s at once: the first one for %lld us more", name->text,
+         (long long)(name->good_until_ns - asked_ns) / 1000);
+    *number = ++name->number;
+    name->called_ns = called_ns;
+    name->good_until_ns = asked_ns + true_length(user->machine, left_ms);
+    name->served_ns = asked_ns;
+    judge_token(user, name);
+    return true;
+}
+
+static void ask_about(struct user *user, struct name *name, uint64_t number)
+{
+    struct shared *shared = user->machine->shared;
+    lk_redlock_t *redlock = &user->machine->redlocks[name - shared->name];
+    lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
+    int64_t began_ns = true_ns();
+    int code;
+    switch (luck_below(&user->luck, 4)) {
+    case 0:
+        code = lk_redlock_check(redlock);
+        judge_code(shared, "lk_redlock_check()", code, began_ns, 0, ESTALE, ENOTCONN, ECANCELED);
+        break;
+    case 1:
+        if (name->number == number)
+            name->good_until_ns = 0; /* it may become less */
+        code = lk_redlock_extend(redlock, luck_about(&user->luck, shared->longest_ms / 2, shared->longest_ms));
+        judge_code(shared, "lk_redlock_extend()", code, began_ns, 0, ESTALE, EIO, ECANCELED);
+        break;
+    case 2:
+        code = lk_redlock_info(redlock, &info);
+        judge_code(shared, "lk_redlock_info()", code, began_ns, 0, ENOTCONN, ECANCELED);
+        break;
+    }
+}
+
+/* Hold it for a while, and look. */
+static void stay(struct user *user, struct name *name, uint64_t number)
+{
+    struct shared *shared = user->machine->shared;
+    int64_t length_ms = luck_about(&user->luck, 1, luck_onein(&user->luck, 4) && !shared->calm_ns ? 3 * shared->longest_ms : 200);
+    for (int64_t until_ns = true_ns() + length_ms * 1000000; true_ns() < until_ns && !user->machine->leaves;) {
+        if (!believe(user, name, number))
+            return;
+        if (luck_onein(&user->luck, 4))
+            ask_about(user, name, number);
+        int64_t left_ms = (until_ns - true_ns()) / 1000000;
+        rest_ms(left_ms > 0 ? luck_about(&user->luck, 1, left_ms) : 1);
+    }
+}
+
+static int lock(struct user *user, lk_redlock_t *redlock)
+{
+    struct shared *shared = user->machine->shared;
+    lk_how_t how = LK_HOW_INIT;
+    int64_t began_ns = true_ns(), limit_ms = luck_about(&user->luck, 1, 4 * shared->longest_ms);
+    int code;
+    switch (luck_below(&user->luck, 4)) {
+    case 0:
+        code = lk_redlock_trylock(redlock);
+        judge_code(shared, "lk_redlock_trylock()", code, began_ns, 0, EBUSY, ENOTCONN, ECANCELED);
+        break;
+    case 1:
+        how.timeout_ms = limit_ms;
+        how.lease_ms = luck_about(&user->luck, shared->longest_ms / 2, shared->longest_ms);
+        how.fixed = luck_onein(&user->luck, 2) ? 1 : 0;
+        code = lk_redlock_lockwith(redlock, &how);
+        judge_code(shared, "lk_redlock_lockwith()", code, began_ns, 0, ETIMEDOUT, ENOTCONN, ECANCELED);
+        break;
+    default:
+        code = lk_redlock_lockfor(redlock, limit_ms);
+        judge_code(shared, "lk_redlock_lockfor()", code, began_ns, 0, ETIMEDOUT, ENOTCONN, ECANCELED);
+    }
+    return code;
+}
+
+static void take_turn(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    struct name *name = &shared->name[luck_below(&user->luck, shared->names)];
+    lk_redlock_t *redlock = &user->machine->redlocks[name - shared->name];
+    uint64_t number = 0;
+    int64_t called_ns = true_ns();
+    if (lock(user, redlock) != 0)
+        return;
+    if (enter(user, name, called_ns, &number))
+        stay(user, name, number);
+    shared->served_ns[user->machine->number][user->number] = true_ns();
+    if (name->number == number)
+        name->good_until_ns = 0;
+    int code = lk_redlock_unlock(redlock);
+    must(code == 0 || code == ESTALE || code == EIO || code == ECANCELED || (code == EPERM && user->machine->leaves),
+         "lk_redlock_unlock() returned %d: %s", code, lk_errortext());
+}
+
+static int use(void *arg)
+{
+    struct user *user = arg;
+    struct shared *shared = user->machine->shared;
+    while (!gate_is_open(&shared->over) && !user->machine->leaves) {
+        if (!shared->rests) {
+            take_turn(user);
+            rest_ms(luck_about(&user->luck, 1, 500));
+            continue;
+        }
+        shared->resting++;
+        while (shared->rests && !gate_is_open(&shared->over))
+            rest_ms(10);
+        shared->resting--;
+    }
+    return 0;
+}
+
+/* --- a machine ----------------------------------------------------------------------------------------------------------- */
+
+static void open_client(struct machine *machine)
+{
+    const struct shared *shared = machine->shared;
+    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = shared->fenced, .longest_lease_ms = shared->longest_ms,
+                                    .node_timeout_ms = shared->node_ms };
+    int code;
+    int64_t began_ns = true_ns();
+    while ((code = lk_client_open(&machine->client, shared->url)) != 0) {
+        must(code == ENOTCONN || is_refusal(code), "lk_client_open() returned %d: %s", code, lk_errortext());
+        rest_ms(100);
+    }
+    (void)began_ns;
+    for (unsigned i = 0; i < shared->names; i++)
+        assert_lk(0, lk_redlock_init(&machine->redlocks[i], machine->client, shared->name[i].text, &attr));
+}
+
+/* With threads inside of calls, some of them holding. */
+static void close_client(struct machine *machine)
+{
+    struct shared *shared = machine->shared;
+    int64_t began_ns = true_ns();
+    for (unsigned i = 0; i < shared->names; i++)
+        (void)lk_redlock_destroy(&machine->redlocks[i]);
+    int code = lk_client_close(machine->client);
+    must(code == 0 || code == EIO, "lk_client_close() returned %d: %s", code, lk_errortext());
+    if (shared->calm_ns != 0 && began_ns > shared->calm_ns)
+        must(true_ns() - began_ns < (2 * shared->command_ms + 200) * 1000000, "a close took %lld ms",
+             (long long)(true_ns() - began_ns) / 1000000);
+}
+
+static void live(struct machine *machine, struct luck *luck)
+{
+    struct shared *shared = machine->shared;
+    struct user users[THREADS_MOST];
+    struct worker workers[THREADS_MOST];
+    int64_t until_ns = shared->comes_and_goes ? true_ns() + luck_about(luck, 20, 10000) * 1000000 : INT64_MAX;
+    machine->leaves = false;
+    open_client(machine);
+    for (unsigned i = 0; i < shared->threads; i++) {
+        users[i] = (struct user){ .machine = machine, .luck = luck_begin(), .number = i };
+        worker_start(&workers[i], use, &users[i]);
+    }
+    while (!gate_is_open(&shared->over) && (true_ns() < until_ns || shared->rests))
+        rest_ms(20);
+    machine->leaves = true;
+    for (unsigned i = 0; i < shared->threads; i++)
+        assert_that(worker_join(&workers[i]) == 0);
+    close_client(machine);
+}
+
+static int run_machine(struct world *w, void *arg)
+{
+    struct machine *machine = arg;
+    struct luck luck;
+    machine_begins(machine->number);
+    world_ready(w);
+    luck = luck_begin();
+    machine->mono_ns = mono_ns();
+    machine->true_ns = true_ns();
+    rest_ms(1000); /* by which a millionth is a microsecond */
+    while (!gate_is_open(&machine->shared->over))
+        live(machine, &luck);
+    return 0;
+}
+
+/* --- the driver: servers -------------------------------------------------------------------------------------------------- */
+
+struct driver {
+    struct world *w;
+    struct quorum *q;
+    struct shared *shared;
+    struct luck luck;
+    struct machine machines[MACHINES_MOST];
+    pid_t pids[MACHINES_MOST];
+    int64_t thaw_ns[MACHINES_MOST]; /* 0: it is not frozen */
+    unsigned forks;
+    unsigned most_bad;
+    bool has[FAULTS];
+};
+
+static void make_user(struct driver *d, int i)
+{
+    if (d->shared->with_user)
+        quorum_str(d->q, i, "ACL SETUSER app reset on >secret ~* &* +@all");
+}
+
+static void take_sample(struct driver *d, int i)
+{
+    struct server *server = &d->shared->at[i];
+    server->sample_us = quorum_int(d->q, i, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000000 + t[2]");
+    server->sample_true_ns = true_ns();
+}
+
+static void start(struct driver *d, int i)
+{
+    struct server *server = &d->shared->at[i];
+    server->began_ns = true_ns();
+    quorum_start(d->q, i);
+    make_user(d, i);
+    server->state = WELL;
+}
+
+static void end_server(struct driver *d, int i)
+{
+    struct server *server = &d->shared->at[i];
+    server->state = DEAD;
+    quorum_kill(d->q, i);
+    server->lost_ns = true_ns();
+    server->began_ns = 0;
+}
+
+static void repair(struct driver *d, int i)
+{
+    struct server *server = &d->shared->at[i];
+    switch (server->state) {
+    case DEAD:
+        start(d, i);
+        break;
+    case FROZEN:
+        quorum_cont(d->q, i);
+        break;
+    case DENIES:
+    case LOCKED_OUT:
+        make_user(d, i);
+        server->refused_ns = true_ns();
+        break;
+    case FULL_UP:
+        quorum_str(d->q, i, "CONFIG SET maxmemory 0");
+        server->refused_ns = true_ns();
+        break;
+    case REPLICA:
+        quorum_str(d->q, i, "REPLICAOF NO ONE");
+        server->refused_ns = true_ns();
+        break;
+    default:
+        break;
+    }
+    server->state = WELL;
+}
+
+static unsigned bad_servers(const struct driver *d)
+{
+    unsigned bad = 0;
+    for (int i = 0; i < d->shared->servers; i++)
+        bad += d->shared->at[i].state != WELL;
+    return bad;
+}
+
+static void restart(struct driver *d, int i, int times)
+{
+    for (; times > 0; times--) {
+        end_server(d, i);
+        if (luck_onein(&d->luck, 2))
+            rest_ms(luck_about(&d->luck, 1, 300));
+        start(d, i);
+    }
+}
+
+static void deny(struct driver *d, int i)
+{
+    static const char *const rights[] = { "-evalsha -eval", "-hset", "-pexpire", "-set", "-@all" };
+    d->shared->at[i].state = DENIES;
+    quorum_str(d->q, i, "ACL SETUSER app %s", luck_onein(&d->luck, 2) ? "-evalsha" : rights[1 + luck_below(&d->luck, 4)]);
+    if (luck_onein(&d->luck, 3))
+        quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+static void lock_out(struct driver *d, int i)
+{
+    d->shared->at[i].state = LOCKED_OUT;
+    quorum_str(d->q, i, "ACL SETUSER app resetpass >another");
+    quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+static void do_fault(struct driver *d, enum fault fault, int i)
+{
+    struct shared *shared = d->shared;
+    struct server *server = &shared->at[i];
+    server->repair_ns = true_ns() + luck_about(&d->luck, 20, 2 * shared->longest_ms) * 1000000;
+    switch (fault) {
+    case RESTART:
+        restart(d, i, 1);
+        break;
+    case RESTART_TWICE:
+        restart(d, i, 2);
+        break;
+    case KILL:
+        end_server(d, i);
+        break;
+    case FREEZE:
+        server->state = FROZEN;
+        quorum_stop(d->q, i);
+        break;
+    case CUT:
+        quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
+        break;
+    case FORGET_SCRIPTS:
+        quorum_str(d->q, i, "SCRIPT FLUSH");
+        break;
+    case FLUSH:
+        quorum_str(d->q, i, "FLUSHALL");
+        shared->forgot_ns = true_ns();
+        break;
+    case DENY:
+        deny(d, i);
+        break;
+    case LOCK_OUT:
+        lock_out(d, i);
+        break;
+    case FILL_UP:
+        server->state = FULL_UP;
+        quorum_str(d->q, i, "CONFIG SET maxmemory 1");
+        break;
+    case DEMOTE:
+        server->state = REPLICA;
+        quorum_str(d->q, i, "REPLICAOF 127.0.0.1 1");
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- the driver: machines -------------------------------------------------------------------------------------------------- */
+
+static void start_machine(struct driver *d, unsigned number)
+{
+    d->machines[number] = (struct machine){ .shared = d->shared, .number = number };
+    d->pids[number] = world_fork(d->w, run_machine, &d->machines[number]);
+    d->forks++;
+}
+
+static void thaw(struct driver *d, unsigned number)
+{
+    if (d->thaw_ns[number] != 0)
+        world_cont(d->pids[number]);
+    d->thaw_ns[number] = 0;
+}
+
+static void do_machine_fault(struct driver *d, enum fault fault, unsigned number)
+{
+    thaw(d, number);
+    if (fault == KILL_MACHINE) {
+        world_kill(d->w, d->pids[number]);
+        d->shared->killed_ns = true_ns();
+        start_machine(d, number);
+    } else {
+        world_stop(d->pids[number]);
+        d->thaw_ns[number] = true_ns() + luck_about(&d->luck, 10, 2 * d->shared->longest_ms) * 1000000;
+    }
+}
+
+/* --- the driver: judges -------------------------------------------------------------------------------------------------- */
+
+/* Whose: "<client id>:<owner>:<acquisition>" without the server. */
+static void read_holder(struct driver *d, int i, const char *name, char holder[160])
+{
+    snprintf(holder, 160, "%s", quorum_str(d->q, i, "HRANDFIELD %s", name));
+    char *colon = strrchr(holder, ':');
+    if (colon != NULL)
+        *colon = '\0';
+}
+
+/* When a key with that time to live ends at the latest. */
+static int64_t ends_by(struct driver *d, int i, int64_t pttl_ms)
+{
+    const struct server *server = &d->shared->at[i];
+    int64_t now_us = quorum_int(d->q, i, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000000 + t[2]");
+    int64_t now_ns = true_ns(), real_ns = now_ns - server->sample_true_ns, its_ns = (now_us - server->sample_us) * 1000;
+    if (real_ns <= 0 || its_ns <= 0)
+        return INT64_MAX;
+    return now_ns + (int64_t)((__int128)(pttl_ms + 1) * 1000000 * real_ns / its_ns) + (pttl_ms + 1) * 1000 / 4;
+}
+
+static bool is_deaf(const struct server *server)
+{
+    return server->state == DEAD || server->state == FROZEN;
+}
+
+/* At least a majority has it for as long as its holder is told; a server that forgot it a moment ago may count. */
+static void look_at_lease(struct driver *d, struct name *name)
+{
+    struct shared *shared = d->shared;
+    char holders[SERVERS_MOST][160], *holder = NULL;
+    int64_t ends_ns[SERVERS_MOST], until_ns = name->good_until_ns, now_ns = true_ns();
+    uint64_t number = name->number;
+    int most = 0, excused = 0, have = 0;
+    if (until_ns <= now_ns || shared->forgot_ns >= name->called_ns)
+        return;
+    for (int i = 0; i < shared->servers; i++) {
+        holders[i][0] = '\0';
+        if (is_deaf(&shared->at[i]) || shared->at[i].lost_ns > now_ns - shared->longest_ms * 1000000) {
+            excused++;
+            continue;
+        }
+        read_holder(d, i, name->text, holders[i]);
+        int64_t pttl_ms = quorum_int(d->q, i, "PTTL %s", name->text);
+        ends_ns[i] = ends_by(d, i, pttl_ms > 0 ? pttl_ms : 0);
+    }
+    for (int i = 0; i < shared->servers; i++) {
+        int same = 0;
+        for (int j = 0; j < shared->servers && holders[i][0] != '\0'; j++)
+            same += strcmp(holders[i], holders[j]) == 0;
+        if (same > most)
+            most = same, holder = holders[i];
+    }
+    for (int i = 0; i < shared->servers; i++)
+        have += holder != NULL && strcmp(holder, holders[i]) == 0 && ends_ns[i] >= until_ns;
+    if (name->number == number && name->good_until_ns >= until_ns)
+        must(have + excused >= shared->majority, "%s is said to be held for %lld ms more, and %d servers have it so long, %d may",
+             name->text, (long long)(until_ns - now_ns) / 1000000, have, excused);
+}
+
+/* Whatever was there, a server that started a moment ago grants nothing. */
+static void look_at_young(struct driver *d, int i)
+{
+    static const char others[] = "for _, key in ipairs(redis.call('KEYS', '*')) do "
+                                 "if string.sub(key, 1, 9) ~= 'latchkey:' then return key end end return ''";
+    const struct server *server = &d->shared->at[i];
+    if (server->began_ns == 0 || is_deaf(server))
+        return;
+    const char *key = quorum_str(d->q, i, "EVAL %s 0", others);
+    int64_t age_ms = (true_ns() - server->began_ns) / 1000000;
+    must(key[0] == '\0' || age_ms >= d->shared->longest_ms, "server %d has %s, %lld ms after it began", i, key,
+         (long long)age_ms);
+}
+
+static void look(struct driver *d)
+{
+    for (unsigned i = 0; i < d->shared->names; i++)
+        look_at_lease(d, &d->shared->name[i]);
+    for (int i = 0; i < d->shared->servers; i++)
+        if (true_ns() - d->shared->at[i].began_ns < d->shared->longest_ms * 1000000)
+            look_at_young(d, i);
+}
+
+/* --- the driver: rounds -------------------------------------------------------------------------------------------------- */
+
+static void end_faults(struct driver *d, bool all)
+{
+    int64_t now_ns = true_ns();
+    for (int i = 0; i < d->shared->servers; i++)
+        if (d->shared->at[i].state != WELL && (all || d->shared->at[i].repair_ns <= now_ns))
+            repair(d, i);
+    for (unsigned i = 0; i < d->shared->machines; i++)
+        if (d->thaw_ns[i] != 0 && (all || d->thaw_ns[i] <= now_ns))
+            thaw(d, i);
+}
+
+static const char *const fault_names[FAULTS] = { "restart",  "restart twice", "kill",  "freeze", "cut",     "forget scripts",
+                                                 "flush",    "deny",          "lock out", "fill up", "demote", "kill machine",
+                                                 "freeze machine" };
+
+static void maybe_fault(struct driver *d)
+{
+    enum fault fault = luck_below(&d->luck, FAULTS);
+    int i = (int)luck_below(&d->luck, (uint64_t)d->shared->servers);
+    unsigned machine = (unsigned)luck_below(&d->luck, d->shared->machines);
+    bool of_machine = fault == KILL_MACHINE || fault == FREEZE_MACHINE;
+    if (!d->has[fault] || (of_machine && d->forks >= FORKS_MOST))
+        return;
+    if (!of_machine && (d->shared->at[i].state != WELL || bad_servers(d) >= d->most_bad))
+        return;
+    if (!fault_happens("%s %d", fault_names[fault], of_machine ? (int)machine : i))
+        return;
+    if (of_machine)
+        do_machine_fault(d, fault, machine);
+    else
+        do_fault(d, fault, i);
+}
+
+static void let_faults_happen(struct driver *d, int64_t length_ms, int64_t between_ms)
+{
+    int64_t next_ns = true_ns(), until_ns = next_ns + length_ms * 1000000;
+    while (true_ns() < until_ns) {
+        rest_ms(luck_about(&d->luck, 1, TICK_MS));
+        end_faults(d, false);
+        if (true_ns() >= next_ns) {
+            maybe_fault(d);
+            next_ns = true_ns() + luck_about(&d->luck, 1, between_ms) * 1000000;
+        }
+        look(d);
+    }
+    end_faults(d, true);
+}
+
+static void watch(struct driver *d, int64_t ms)
+{
+    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns; rest_ms(TICK_MS))
+        look(d);
+}
+
+/* Until all have a vote, and what dead machines held has ended. */
+static void grow_old(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    int64_t since_ns = shared->killed_ns;
+    for (int i = 0; i < shared->servers; i++)
+        since_ns = shared->at[i].began_ns > since_ns ? shared->at[i].began_ns : since_ns;
+    int64_t left_ms = (since_ns - true_ns()) / 1000000 + shared->longest_ms * 103 / 100 + 1100; /* seconds are whole ones */
+    if (left_ms > 0)
+        watch(d, left_ms);
+}
+
+enum { CALM_MS = 20000 };
+
+static void all_are_served(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    int64_t since_ns = shared->calm_ns = true_ns();
+    for (;;) {
+        unsigned served = 0;
+        for (unsigned machine = 0; machine < shared->machines; machine++)
+            for (unsigned thread = 0; thread < shared->threads; thread++)
+                served += shared->served_ns[machine][thread] > since_ns;
+        if (served == shared->machines * shared->threads)
+            return;
+        must(true_ns() - since_ns < CALM_MS * 1000000LL, "only %u threads were served within %d ms of calm", served, CALM_MS);
+        rest_ms(TICK_MS);
+        look(d);
+    }
+}
+
+/* All rest. */
+static void nothing_is_left(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    int64_t began_ns = true_ns();
+    shared->rests = true;
+    while (shared->resting < shared->machines * shared->threads) {
+        must(true_ns() - began_ns < 10 * shared->longest_ms * 1000000 + CALM_MS * 1000000LL, "somebody does not come to rest");
+        rest_ms(10);
+    }
+    rest_ms(2 * shared->command_ms + RETRY_MS + 200);
+    for (unsigned n = 0; n < shared->names; n++)
+        for (int i = 0; i < shared->servers; i++) {
+            int64_t left_ms = quorum_int(d->q, i, "PTTL %s", shared->name[n].text);
+            must(left_ms == -2, "%s was released, and server %d has it for %lld ms more: %s", shared->name[n].text, i,
+                 (long long)left_ms, quorum_str(d->q, i, "HRANDFIELD %s", shared->name[n].text));
+        }
+    shared->rests = false;
+}
+
+static void run_round(struct driver *d, bool storm)
+{
+    struct shared *shared = d->shared;
+    shared->calm_ns = 0;
+    shared->storm = storm;
+    for (int fault = 0; fault < FAULTS; fault++)
+        d->has[fault] = d->has[fault] && true;
+    if (storm)
+        storm_begin();
+    let_faults_happen(d, luck_about(&d->luck, 1000, 10000), luck_about(&d->luck, 10, 3000));
+    if (storm) {
+        storm_end();
+        watch(d, TROUBLE_MS);
+    }
+    grow_old(d);
+    all_are_served(d);
+    nothing_is_left(d);
+}
+
+static void draw(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    struct luck *luck = &d->luck;
+    shared->servers = luck_onein(luck, 2) ? 3 : 5;
+    shared->majority = shared->servers / 2 + 1;
+    shared->machines = 1 + (unsigned)luck_below(luck, MACHINES_MOST);
+    shared->threads = 1 + (unsigned)luck_below(luck, THREADS_MOST);
+    shared->names = 1 + (unsigned)luck_below(luck, NAMES_MOST);
+    shared->longest_ms = luck_about(luck, 600, 12000);
+    shared->command_ms = luck_about(luck, 50, shared->longest_ms / 6 < 1000 ? shared->longest_ms / 6 : 1000);
+    shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10);
+    shared->fenced = luck_onein(luck, 2);
+    shared->with_user = luck_onein(luck, 3);
+    shared->comes_and_goes = luck_onein(luck, 4);
+    shared->drift_ppm = luck_onein(luck, 2) ? 0 : 4900;
+    d->most_bad = 1 + (unsigned)luck_below(luck, (uint64_t)shared->servers);
+    for (int fault = 0; fault < FAULTS; fault++)
+        d->has[fault] = luck_onein(luck, 2);
+    d->has[DENY] = d->has[DENY] && shared->with_user;
+    d->has[LOCK_OUT] = d->has[LOCK_OUT] && shared->with_user;
+    d->has[FLUSH] = d->has[FLUSH] && luck_onein(luck, 4);
+    for (unsigned i = 0; i < shared->names; i++)
+        snprintf(shared->name[i].text, sizeof shared->name[i].text, "jobs-%u", i);
+}
+
+static void begin(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    char options[160];
+    clocks_are_wrong(shared->drift_ppm);
+    d->q = quorum_begin(d->w, shared->servers);
+    for (int i = 0; i < shared->servers; i++) {
+        shared->at[i].began_ns = true_ns() - 1000000000;
+        make_user(d, i);
+        take_sample(d, i);
+    }
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&retry_max=%dms&describe=no",
+             (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS);
+    snprintf(shared->url, sizeof shared->url, "%s",
+             shared->with_user ? quorum_url_as(d->q, "app:secret@", options) : quorum_url(d->q, options));
+    for (unsigned i = 0; i < shared->machines; i++)
+        start_machine(d, i);
+}
+
+static void workload(struct world *w)
+{
+    struct driver *d = calloc(1, sizeof *d);
+    assert_that(d != NULL);
+    d->w = w;
+    d->shared = world_shared(w, sizeof *d->shared);
+    d->luck = luck_begin();
+    draw(d);
+    begin(d);
+    int rounds = 1 + (int)luck_below(&d->luck, 3);
+    bool storms = luck_onein(&d->luck, 2);
+    for (int round = 0; round < rounds; round++)
+        run_round(d, storms && luck_onein(&d->luck, 2));
+    gate_open(&d->shared->over);
+    for (unsigned i = 0; i < d->shared->machines; i++)
+        assert_int_equal(0, world_wait(w, d->pids[i]));
+    free(d);
+}
+
+int main(void)
+{
+    return workload_run(NULL, workload);
+}
