@@ -11,6 +11,7 @@
 #include "quorum.h"
 #include "workload.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,8 @@ struct name {
     char text[16];
     uint64_t number;       /* of the belief */
     int64_t called_ns;     /* the call that got it */
-    int64_t good_until_ns; /* true time; 0: nobody */
+    int64_t good_until_ns; /* as far as its holder was told; 0: nobody */
+    uint64_t doubted;      /* a belief of which the servers know too little */
     int64_t served_ns;
     uint64_t token;
     int64_t token_ns;
@@ -91,6 +93,19 @@ struct user {
     struct luck luck;
     unsigned number;
 };
+
+/* With SIM_TELL in the environment: for who wants to know what a seed does. */
+#define tell(...) (getenv("SIM_TELL") != NULL ? tell_it(__VA_ARGS__) : (void)0)
+
+static void tell_it(const char *format, ...)
+{
+    char text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "~ %s\n", text); /* which is no point, so that the seed does the same */
+}
 
 /* --- time -------------------------------------------------------------------------------------------------------------- */
 
@@ -136,8 +151,20 @@ static void judge_code(const struct shared *shared, const char *call, int code, 
 #define judge_code(shared, call, code, began_ns, ...)                                                                  \
     judge_code((shared), (call), (code), (began_ns), (const int[]){ __VA_ARGS__, -1 })
 
-/* Time that is left, from before it was asked for. False: the hold was lost. */
-static bool believe(struct user *user, struct name *name, uint64_t number)
+/* What forgot since then may be why a hold was lost; its holder is told when it asks again. */
+static bool memory_was_lost(const struct shared *shared, int64_t since_ns)
+{
+    bool lost = shared->forgot_ns >= since_ns;
+    for (int i = 0; i < shared->servers; i++)
+        lost |= shared->at[i].lost_ns >= since_ns || shared->at[i].state == DEAD;
+    return lost;
+}
+
+/*
+ * Time that is left, from before it was asked for. False: the hold was lost. What was lost once stays so: who is good now was so
+ * all the time.
+ */
+static bool believe(struct user *user, struct name *name, uint64_t number, int64_t called_ns)
 {
     struct machine *machine = user->machine;
     struct shared *shared = machine->shared;
@@ -150,13 +177,14 @@ static bool believe(struct user *user, struct name *name, uint64_t number)
             name->good_until_ns = 0;
         return false;
     }
-    if (name->number != number) {
-        must(name->good_until_ns <= asked_ns || shared->forgot_ns >= name->called_ns,
-             "two hold %s at once: the first one for %lld us more, the second one for %lld us", name->text,
-             (long long)(name->good_until_ns - asked_ns) / 1000, (long long)(until_ns - asked_ns) / 1000);
+    bool excused = shared->forgot_ns >= called_ns;
+    must(name->number == number || excused, "two hold %s at once: the first one has %lld ms more", name->text, (long long)left_ms);
+    must(name->doubted != number || excused, "%s was at too few servers, and is said to be good for %lld ms more", name->text,
+         (long long)left_ms);
+    if (name->number != number)
         return false;
-    }
     name->good_until_ns = until_ns;
+    tell("machine %u, thread %u has %s for %lld ms", user->machine->number, user->number, name->text, (long long)left_ms);
     return true;
 }
 
@@ -192,13 +220,15 @@ static bool enter(struct user *user, struct name *name, int64_t called_ns, uint6
     must(code == 0 || code == ESTALE || code == ECANCELED, "lk_redlock_remaining() returned %d", code);
     if (code != 0 || true_ns() >= asked_ns + true_length(user->machine, left_ms))
         return false;
-    must(name->good_until_ns <= asked_ns || shared->forgot_ns >= name->called_ns,
+    must(name->good_until_ns <= asked_ns || memory_was_lost(shared, name->called_ns),
          "two hold %s at once: the first one for %lld us more", name->text,
          (long long)(name->good_until_ns - asked_ns) / 1000);
     *number = ++name->number;
     name->called_ns = called_ns;
     name->good_until_ns = asked_ns + true_length(user->machine, left_ms);
     name->served_ns = asked_ns;
+    tell("machine %u, thread %u enters %s, %llu, for %lld ms", user->machine->number, user->number, name->text,
+         (unsigned long long)*number, (long long)left_ms);
     judge_token(user, name);
     return true;
 }
@@ -229,12 +259,12 @@ static void ask_about(struct user *user, struct name *name, uint64_t number)
 }
 
 /* Hold it for a while, and look. */
-static void stay(struct user *user, struct name *name, uint64_t number)
+static void stay(struct user *user, struct name *name, uint64_t number, int64_t called_ns)
 {
     struct shared *shared = user->machine->shared;
     int64_t length_ms = luck_about(&user->luck, 1, luck_onein(&user->luck, 4) && !shared->calm_ns ? 3 * shared->longest_ms : 200);
     for (int64_t until_ns = true_ns() + length_ms * 1000000; true_ns() < until_ns && !user->machine->leaves;) {
-        if (!believe(user, name, number))
+        if (!believe(user, name, number, called_ns))
             return;
         if (luck_onein(&user->luck, 4))
             ask_about(user, name, number);
@@ -278,10 +308,12 @@ static void take_turn(struct user *user)
     if (lock(user, redlock) != 0)
         return;
     if (enter(user, name, called_ns, &number))
-        stay(user, name, number);
+        stay(user, name, number, called_ns);
     shared->served_ns[user->machine->number][user->number] = true_ns();
     if (name->number == number)
         name->good_until_ns = 0;
+    tell("machine %u, thread %u leaves %s, %llu", user->machine->number, user->number, name->text,
+         (unsigned long long)number);
     int code = lk_redlock_unlock(redlock);
     must(code == 0 || code == ESTALE || code == EIO || code == ECANCELED || (code == EPERM && user->machine->leaves),
          "lk_redlock_unlock() returned %d: %s", code, lk_errortext());
@@ -590,7 +622,7 @@ static void look_at_lease(struct driver *d, struct name *name)
 {
     struct shared *shared = d->shared;
     char holders[SERVERS_MOST][160], *holder = NULL;
-    int64_t ends_ns[SERVERS_MOST], until_ns = name->good_until_ns, now_ns = true_ns();
+    int64_t ends_ns[SERVERS_MOST] = { 0 }, until_ns = name->good_until_ns, now_ns = true_ns();
     uint64_t number = name->number;
     int most = 0, excused = 0, have = 0;
     if (until_ns <= now_ns || shared->forgot_ns >= name->called_ns)
@@ -614,9 +646,14 @@ static void look_at_lease(struct driver *d, struct name *name)
     }
     for (int i = 0; i < shared->servers; i++)
         have += holder != NULL && strcmp(holder, holders[i]) == 0 && ends_ns[i] >= until_ns;
-    if (name->number == number && name->good_until_ns >= until_ns)
-        must(have + excused >= shared->majority, "%s is said to be held for %lld ms more, and %d servers have it so long, %d may",
-             name->text, (long long)(until_ns - now_ns) / 1000000, have, excused);
+    if (true_ns() >= until_ns || name->number != number || name->good_until_ns < until_ns || have + excused >= shared->majority)
+        return;
+    name->doubted = number;
+    for (int i = 0; i < shared->servers; i++)
+        tell("server %d: state %d, %s for %lld ms", i, shared->at[i].state, holders[i], (long long)(ends_ns[i] - now_ns) / 1000000);
+    if (!memory_was_lost(shared, name->called_ns))
+        broken("%s is said to be held for %lld us more, and %d servers have it so long, %d may", name->text,
+           (long long)(until_ns - now_ns) / 1000, have, excused);
 }
 
 /* Whatever was there, a server that started a moment ago grants nothing. */
@@ -671,6 +708,7 @@ static void maybe_fault(struct driver *d)
         return;
     if (!fault_happens("%s %d", fault_names[fault], of_machine ? (int)machine : i))
         return;
+    tell("%s %d", fault_names[fault], of_machine ? (int)machine : i);
     if (of_machine)
         do_machine_fault(d, fault, machine);
     else
