@@ -11,12 +11,17 @@
 #include "quorum.h"
 #include "workload.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { SERVERS_MOST = 5, MACHINES_MOST = 3, THREADS_MOST = 3, NAMES_MOST = 2, RETRY_MS = 50, TICK_MS = 50, FORKS_MOST = 40 };
+enum { KNOWN_MS = 3500 }; /* by then a client knows how a server is, if it asks: connect_timeout, and once more */
+enum { LATE_MS = 60 };   /* for threads that have to wait for their turn */
 
 /* What a server does to its clients. */
 enum state { WELL, DEAD, FROZEN, DENIES, LOCKED_OUT, FULL_UP, REPLICA };
@@ -26,6 +31,7 @@ enum fault {
     RESTART_TWICE,
     KILL,
     FREEZE,
+    SLOW,
     CUT,
     FORGET_SCRIPTS,
     FLUSH,
@@ -63,7 +69,7 @@ struct name {
 /* What all machines share. */
 struct shared {
     struct gate over;
-    bool rests, storm;
+    bool rests, storms;
     int servers, majority;
     unsigned machines, threads, names;
     bool with_user, fenced, comes_and_goes;
@@ -71,7 +77,9 @@ struct shared {
     int64_t drift_ppm;
     int64_t forgot_ns; /* a server that voted on */
     int64_t calm_ns;   /* since then no server or machine has failed; 0: they fail */
-    int64_t killed_ns; /* a machine */
+    int64_t killed_ns; /* a machine, or it could not give back what it held */
+    int64_t disturbed_ns[MACHINES_MOST]; /* a machine stood still until then */
+    bool skewed, stepped;                /* clocks of servers */
     struct server at[SERVERS_MOST];
     struct name name[NAMES_MOST];
     unsigned resting;
@@ -130,7 +138,7 @@ static bool refusal_is_due(const struct shared *shared, int64_t since_ns)
 {
     int refusing = 0;
     for (int i = 0; i < shared->servers; i++)
-        refusing += shared->at[i].refused_ns >= since_ns - TROUBLE_MS * 1000000LL || shared->at[i].state >= DENIES;
+        refusing += shared->at[i].refused_ns >= since_ns - (shared->storms ? TROUBLE_MS : KNOWN_MS) * 1000000LL || shared->at[i].state >= DENIES;
     return refusing > shared->servers - shared->majority;
 }
 
@@ -150,6 +158,16 @@ static void judge_code(const struct shared *shared, const char *call, int code, 
 
 #define judge_code(shared, call, code, began_ns, ...)                                                                  \
     judge_code((shared), (call), (code), (began_ns), (const int[]){ __VA_ARGS__, -1 })
+
+/* Of a call of a machine that did not stand still, while there is no storm. */
+static void judge_length(struct user *user, const char *call, int64_t began_ns, int64_t most_ms)
+{
+    const struct shared *shared = user->machine->shared;
+    int64_t took_ms = (true_ns() - began_ns) / 1000000;
+    if (shared->storms || shared->disturbed_ns[user->machine->number] >= began_ns)
+        return;
+    must(took_ms <= most_ms * 101 / 100 + LATE_MS, "%s took %lld ms, not %lld", call, (long long)took_ms, (long long)most_ms);
+}
 
 /* What forgot since then may be why a hold was lost; its holder is told when it asks again. */
 static bool memory_was_lost(const struct shared *shared, int64_t since_ns)
@@ -194,6 +212,8 @@ static bool tokens_may_fall(const struct shared *shared, const struct name *name
     int64_t lost_ns = shared->forgot_ns, now_ns = true_ns();
     for (int i = 0; i < shared->servers; i++)
         lost_ns = shared->at[i].lost_ns > lost_ns ? shared->at[i].lost_ns : lost_ns;
+    if (shared->skewed || shared->stepped)
+        return lost_ns > 0;
     return lost_ns > 0 && now_ns - name->token_ns < now_ns / 1000000 * 2 * shared->drift_ppm;
 }
 
@@ -218,6 +238,8 @@ static bool enter(struct user *user, struct name *name, int64_t called_ns, uint6
     int64_t asked_ns = true_ns(), left_ms = 0;
     int code = lk_redlock_remaining(&user->machine->redlocks[name - shared->name], &left_ms);
     must(code == 0 || code == ESTALE || code == ECANCELED, "lk_redlock_remaining() returned %d", code);
+    if (code == ESTALE && !memory_was_lost(shared, called_ns))
+        must(true_ns() - called_ns > shared->longest_ms * 450000, "%s was locked, and not held", name->text);
     if (code != 0 || true_ns() >= asked_ns + true_length(user->machine, left_ms))
         return false;
     must(name->good_until_ns <= asked_ns || memory_was_lost(shared, name->called_ns),
@@ -243,16 +265,19 @@ static void ask_about(struct user *user, struct name *name, uint64_t number)
     switch (luck_below(&user->luck, 4)) {
     case 0:
         code = lk_redlock_check(redlock);
+        judge_length(user, "lk_redlock_check()", began_ns, shared->command_ms);
         judge_code(shared, "lk_redlock_check()", code, began_ns, 0, ESTALE, ENOTCONN, ECANCELED);
         break;
     case 1:
         if (name->number == number)
             name->good_until_ns = 0; /* it may become less */
         code = lk_redlock_extend(redlock, luck_about(&user->luck, shared->longest_ms / 2, shared->longest_ms));
+        judge_length(user, "lk_redlock_extend()", began_ns, shared->command_ms);
         judge_code(shared, "lk_redlock_extend()", code, began_ns, 0, ESTALE, EIO, ECANCELED);
         break;
     case 2:
         code = lk_redlock_info(redlock, &info);
+        judge_length(user, "lk_redlock_info()", began_ns, shared->command_ms);
         judge_code(shared, "lk_redlock_info()", code, began_ns, 0, ENOTCONN, ECANCELED);
         break;
     }
@@ -263,14 +288,21 @@ static void stay(struct user *user, struct name *name, uint64_t number, int64_t 
 {
     struct shared *shared = user->machine->shared;
     int64_t length_ms = luck_about(&user->luck, 1, luck_onein(&user->luck, 4) && !shared->calm_ns ? 3 * shared->longest_ms : 200);
-    for (int64_t until_ns = true_ns() + length_ms * 1000000; true_ns() < until_ns && !user->machine->leaves;) {
+    for (int64_t until_ns = true_ns() + length_ms * 1000000; true_ns() < until_ns && !user->machine->leaves && !shared->rests;) {
         if (!believe(user, name, number, called_ns))
             return;
         if (luck_onein(&user->luck, 4))
             ask_about(user, name, number);
         int64_t left_ms = (until_ns - true_ns()) / 1000000;
-        rest_ms(left_ms > 0 ? luck_about(&user->luck, 1, left_ms) : 1);
+        rest_ms(left_ms > 0 ? luck_about(&user->luck, 1 + left_ms / 16, 1 + left_ms) : 1);
     }
+}
+
+/* How long a try waits for a server that does not answer. */
+static int64_t node_timeout(const struct shared *shared, int64_t lease_ms)
+{
+    int64_t ms = shared->node_ms != 0 ? shared->node_ms : lease_ms / 20 > 20 ? lease_ms / 20 : 20;
+    return (ms < shared->command_ms ? ms : shared->command_ms) * (shared->fenced ? 2 : 1);
 }
 
 static int lock(struct user *user, lk_redlock_t *redlock)
@@ -282,6 +314,7 @@ static int lock(struct user *user, lk_redlock_t *redlock)
     switch (luck_below(&user->luck, 4)) {
     case 0:
         code = lk_redlock_trylock(redlock);
+        judge_length(user, "lk_redlock_trylock()", began_ns, node_timeout(shared, shared->longest_ms));
         judge_code(shared, "lk_redlock_trylock()", code, began_ns, 0, EBUSY, ENOTCONN, ECANCELED);
         break;
     case 1:
@@ -289,10 +322,12 @@ static int lock(struct user *user, lk_redlock_t *redlock)
         how.lease_ms = luck_about(&user->luck, shared->longest_ms / 2, shared->longest_ms);
         how.fixed = luck_onein(&user->luck, 2) ? 1 : 0;
         code = lk_redlock_lockwith(redlock, &how);
+        judge_length(user, "lk_redlock_lockwith()", began_ns, limit_ms + 2 * node_timeout(shared, how.lease_ms));
         judge_code(shared, "lk_redlock_lockwith()", code, began_ns, 0, ETIMEDOUT, ENOTCONN, ECANCELED);
         break;
     default:
         code = lk_redlock_lockfor(redlock, limit_ms);
+        judge_length(user, "lk_redlock_lockfor()", began_ns, limit_ms + 2 * node_timeout(shared, shared->longest_ms));
         judge_code(shared, "lk_redlock_lockfor()", code, began_ns, 0, ETIMEDOUT, ENOTCONN, ECANCELED);
     }
     return code;
@@ -314,7 +349,9 @@ static void take_turn(struct user *user)
         name->good_until_ns = 0;
     tell("machine %u, thread %u leaves %s, %llu", user->machine->number, user->number, name->text,
          (unsigned long long)number);
+    int64_t began_ns = true_ns();
     int code = lk_redlock_unlock(redlock);
+    judge_length(user, "lk_redlock_unlock()", began_ns, shared->command_ms);
     must(code == 0 || code == ESTALE || code == EIO || code == ECANCELED || (code == EPERM && user->machine->leaves),
          "lk_redlock_unlock() returned %d: %s", code, lk_errortext());
 }
@@ -363,12 +400,13 @@ static void close_client(struct machine *machine)
     for (unsigned i = 0; i < shared->names; i++)
         (void)lk_redlock_destroy(&machine->redlocks[i]);
     int code = lk_client_close(machine->client);
+    if (code == EIO)
+        shared->killed_ns = true_ns();
     must(code == 0 || code == EIO, "lk_client_close() returned %d: %s", code, lk_errortext());
-    if (shared->calm_ns != 0 && began_ns > shared->calm_ns)
-        must(true_ns() - began_ns < (2 * shared->command_ms + 200) * 1000000, "a close took %lld ms",
-             (long long)(true_ns() - began_ns) / 1000000);
+    judge_length(&(struct user){ .machine = machine }, "lk_client_close()", began_ns, 2 * shared->command_ms);
 }
 
+/* With threads inside of calls where it does not wait for them. */
 static void live(struct machine *machine, struct luck *luck)
 {
     struct shared *shared = machine->shared;
@@ -416,6 +454,9 @@ struct driver {
     int64_t thaw_ns[MACHINES_MOST]; /* 0: it is not frozen */
     unsigned forks;
     unsigned most_bad;
+    int64_t *clocks_us[SERVERS_MOST]; /* of servers that have another one than the world */
+    char clock_paths[SERVERS_MOST][96];
+    int64_t step_ns[SERVERS_MOST]; /* when a clock is set that was an hour behind; 0: never */
     bool has[FAULTS];
 };
 
@@ -432,11 +473,30 @@ static void take_sample(struct driver *d, int i)
     server->sample_true_ns = true_ns();
 }
 
+static void make_clock(struct driver *d, int i)
+{
+    char *path = d->clock_paths[i];
+    snprintf(path, sizeof d->clock_paths[i], "%s/clock-%d", d->w->dir, i);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_that(fd >= 0 && ftruncate(fd, sizeof(int64_t)) == 0);
+    d->clocks_us[i] = mmap(NULL, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_that(d->clocks_us[i] != MAP_FAILED);
+    close(fd);
+}
+
+/* Some begin before their clock is set. */
 static void start(struct driver *d, int i)
 {
     struct server *server = &d->shared->at[i];
     server->began_ns = true_ns();
+    if (d->clocks_us[i] != NULL)
+        setenv("SERVER_CLOCK", d->clock_paths[i], 1);
+    if (d->shared->stepped) {
+        *d->clocks_us[i] = -3600000000LL;
+        d->step_ns[i] = server->began_ns + luck_about(&d->luck, 20, d->shared->longest_ms) * 1000000;
+    }
     quorum_start(d->q, i);
+    unsetenv("SERVER_CLOCK");
     make_user(d, i);
     server->state = WELL;
 }
@@ -517,7 +577,7 @@ static void do_fault(struct driver *d, enum fault fault, int i)
 {
     struct shared *shared = d->shared;
     struct server *server = &shared->at[i];
-    server->repair_ns = true_ns() + luck_about(&d->luck, 20, 2 * shared->longest_ms) * 1000000;
+    server->repair_ns = true_ns() + luck_about(&d->luck, 1, 2 * shared->longest_ms) * 1000000;
     switch (fault) {
     case RESTART:
         restart(d, i, 1);
@@ -531,6 +591,10 @@ static void do_fault(struct driver *d, enum fault fault, int i)
     case FREEZE:
         server->state = FROZEN;
         quorum_stop(d->q, i);
+        break;
+    case SLOW:
+        quorum_str(d->q, i, "CLIENT PAUSE %lld %s", (long long)luck_about(&d->luck, 1, shared->longest_ms / 4),
+                   luck_onein(&d->luck, 2) ? "WRITE" : "ALL");
         break;
     case CUT:
         quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
@@ -574,15 +638,18 @@ static void thaw(struct driver *d, unsigned number)
 {
     if (d->thaw_ns[number] != 0)
         world_cont(d->pids[number]);
+    if (d->thaw_ns[number] != 0)
+        d->shared->disturbed_ns[number] = true_ns();
     d->thaw_ns[number] = 0;
 }
 
 static void do_machine_fault(struct driver *d, enum fault fault, unsigned number)
 {
     thaw(d, number);
+    d->shared->disturbed_ns[number] = INT64_MAX;
     if (fault == KILL_MACHINE) {
         world_kill(d->w, d->pids[number]);
-        d->shared->killed_ns = true_ns();
+        d->shared->killed_ns = d->shared->disturbed_ns[number] = true_ns();
         start_machine(d, number);
     } else {
         world_stop(d->pids[number]);
@@ -607,6 +674,8 @@ static int64_t ends_by(struct driver *d, int i, int64_t pttl_ms)
     const struct server *server = &d->shared->at[i];
     int64_t now_us = quorum_int(d->q, i, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000000 + t[2]");
     int64_t now_ns = true_ns(), real_ns = now_ns - server->sample_true_ns, its_ns = (now_us - server->sample_us) * 1000;
+    if (d->shared->stepped)
+        return now_ns + (pttl_ms + 1) * 1000000;
     if (real_ns <= 0 || its_ns <= 0)
         return INT64_MAX;
     return now_ns + (int64_t)((__int128)(pttl_ms + 1) * 1000000 * real_ns / its_ns) + (pttl_ms + 1) * 1000 / 4;
@@ -685,6 +754,11 @@ static void end_faults(struct driver *d, bool all)
 {
     int64_t now_ns = true_ns();
     for (int i = 0; i < d->shared->servers; i++)
+        if (d->step_ns[i] != 0 && (all || d->step_ns[i] <= now_ns)) {
+            *d->clocks_us[i] = 0;
+            d->step_ns[i] = 0;
+        }
+    for (int i = 0; i < d->shared->servers; i++)
         if (d->shared->at[i].state != WELL && (all || d->shared->at[i].repair_ns <= now_ns))
             repair(d, i);
     for (unsigned i = 0; i < d->shared->machines; i++)
@@ -692,9 +766,9 @@ static void end_faults(struct driver *d, bool all)
             thaw(d, i);
 }
 
-static const char *const fault_names[FAULTS] = { "restart",  "restart twice", "kill",  "freeze", "cut",     "forget scripts",
-                                                 "flush",    "deny",          "lock out", "fill up", "demote", "kill machine",
-                                                 "freeze machine" };
+static const char *const fault_names[FAULTS] = { "restart",  "restart twice", "kill",  "freeze",   "slow",
+                                                 "cut",      "forget scripts", "flush", "deny",     "lock out",
+                                                 "fill up",  "demote",         "kill machine", "freeze machine" };
 
 static void maybe_fault(struct driver *d)
 {
@@ -727,7 +801,6 @@ static void let_faults_happen(struct driver *d, int64_t length_ms, int64_t betwe
         }
         look(d);
     }
-    end_faults(d, true);
 }
 
 static void watch(struct driver *d, int64_t ms)
@@ -767,8 +840,7 @@ static void all_are_served(struct driver *d)
     }
 }
 
-/* All rest. */
-static void nothing_is_left(struct driver *d)
+static void all_rest(struct driver *d)
 {
     struct shared *shared = d->shared;
     int64_t began_ns = true_ns();
@@ -776,34 +848,59 @@ static void nothing_is_left(struct driver *d)
     while (shared->resting < shared->machines * shared->threads) {
         must(true_ns() - began_ns < 10 * shared->longest_ms * 1000000 + CALM_MS * 1000000LL, "somebody does not come to rest");
         rest_ms(10);
+        end_faults(d, false);
     }
+}
+
+/* All rest, and all servers are well. What was released or given up is at no server any more. */
+static void nothing_is_left(struct driver *d)
+{
+    struct shared *shared = d->shared;
     rest_ms(2 * shared->command_ms + RETRY_MS + 200);
     for (unsigned n = 0; n < shared->names; n++)
         for (int i = 0; i < shared->servers; i++) {
             int64_t left_ms = quorum_int(d->q, i, "PTTL %s", shared->name[n].text);
-            must(left_ms == -2, "%s was released, and server %d has it for %lld ms more: %s", shared->name[n].text, i,
-                 (long long)left_ms, quorum_str(d->q, i, "HRANDFIELD %s", shared->name[n].text));
+            if (left_ms != -2)
+                tell("server %d has %s", i, quorum_str(d->q, i, "HRANDFIELD %s", shared->name[n].text));
+            must(left_ms == -2, "%s was released, and server %d has it for %lld ms more", shared->name[n].text, i,
+                 (long long)left_ms);
         }
-    shared->rests = false;
+}
+
+static void take_a_break(struct driver *d)
+{
+    all_rest(d);
+    end_faults(d, true);
+    if (true_ns() - d->shared->killed_ns > d->shared->longest_ms * 1010000)
+        nothing_is_left(d);
+    d->shared->rests = false;
 }
 
 static void run_round(struct driver *d, bool storm)
 {
     struct shared *shared = d->shared;
+    int parts = storm ? 1 : 1 + (int)luck_below(&d->luck, 5);
+    int64_t between_ms = luck_about(&d->luck, 10, 3000);
     shared->calm_ns = 0;
-    shared->storm = storm;
-    for (int fault = 0; fault < FAULTS; fault++)
-        d->has[fault] = d->has[fault] && true;
+    shared->storms = storm;
     if (storm)
         storm_begin();
-    let_faults_happen(d, luck_about(&d->luck, 1000, 10000), luck_about(&d->luck, 10, 3000));
+    for (int part = 0; part < parts; part++) {
+        let_faults_happen(d, luck_about(&d->luck, 200, 8000) / parts + 100, between_ms);
+        if (!storm)
+            take_a_break(d);
+    }
+    end_faults(d, true);
     if (storm) {
         storm_end();
         watch(d, TROUBLE_MS);
+        shared->storms = false;
     }
     grow_old(d);
     all_are_served(d);
+    all_rest(d);
     nothing_is_left(d);
+    shared->rests = false;
 }
 
 static void draw(struct driver *d)
@@ -817,11 +914,14 @@ static void draw(struct driver *d)
     shared->names = 1 + (unsigned)luck_below(luck, NAMES_MOST);
     shared->longest_ms = luck_about(luck, 600, 12000);
     shared->command_ms = luck_about(luck, 50, shared->longest_ms / 6 < 1000 ? shared->longest_ms / 6 : 1000);
-    shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10);
+    shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
     shared->fenced = luck_onein(luck, 2);
     shared->with_user = luck_onein(luck, 3);
     shared->comes_and_goes = luck_onein(luck, 4);
-    shared->drift_ppm = luck_onein(luck, 2) ? 0 : 4900;
+    shared->skewed = luck_onein(luck, 4);
+    shared->stepped = !shared->skewed && luck_onein(luck, 4);
+    shared->comes_and_goes |= shared->stepped && luck_onein(luck, 2);
+    shared->drift_ppm = shared->stepped || luck_onein(luck, 2) ? 0 : 4900;
     d->most_bad = 1 + (unsigned)luck_below(luck, (uint64_t)shared->servers);
     for (int fault = 0; fault < FAULTS; fault++)
         d->has[fault] = luck_onein(luck, 2);
@@ -838,8 +938,15 @@ static void begin(struct driver *d)
     char options[160];
     clocks_are_wrong(shared->drift_ppm);
     d->q = quorum_begin(d->w, shared->servers);
+    for (int i = 0; i < shared->servers && (shared->skewed || shared->stepped); i++) {
+        quorum_kill(d->q, i);
+        make_clock(d, i);
+        if (shared->skewed)
+            *d->clocks_us[i] = (int64_t)luck_below(&d->luck, 20000000) - 10000000;
+        start(d, i);
+    }
     for (int i = 0; i < shared->servers; i++) {
-        shared->at[i].began_ns = true_ns() - 1000000000;
+        shared->at[i].began_ns = shared->at[i].began_ns != 0 ? shared->at[i].began_ns : true_ns() - 1000000000;
         make_user(d, i);
         take_sample(d, i);
     }
