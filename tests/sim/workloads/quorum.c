@@ -6,6 +6,8 @@
  *          served, everybody rests, and nothing of what was released or given up is left at any server.
  * Judges   Of one name no two hold at once, and tokens rise. No hold is good for longer than a majority of the servers has
  *          it. A server that started a moment ago grants nothing. Codes are those of the header, for what the servers do.
+ * Exams    A client of its own meets servers that are dead, silent, or refuse, and nothing else happens: each call has the
+ *          code that follows from that, in time.
  * Excused  Where a server forgets and votes at once, two may hold. What such a server does beyond that is judged.
  */
 #include "quorum.h"
@@ -19,9 +21,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SERVERS_MOST = 5, MACHINES_MOST = 3, THREADS_MOST = 3, NAMES_MOST = 2, RETRY_MS = 50, TICK_MS = 50, FORKS_MOST = 40 };
+enum { SERVERS_MOST = 5, MACHINES_MOST = 3, THREADS_MOST = 2, NAMES_MOST = 2, RETRY_MS = 50, TICK_MS = 50, FORKS_MOST = 40 };
 enum { KNOWN_MS = 3500 }; /* by then a client knows how a server is, if it asks: connect_timeout, and once more */
-enum { LATE_MS = 60 };   /* for threads that have to wait for their turn */
+enum { LATE_MS = 60, SETTLE_MS = 400 };   /* for threads that have to wait for their turn */
 
 /* What a server does to its clients. */
 enum state { WELL, DEAD, FROZEN, DENIES, LOCKED_OUT, FULL_UP, REPLICA };
@@ -66,23 +68,33 @@ struct name {
     int64_t token_ns;
 };
 
+/* A client of its own asks what follows from how the servers are. */
+struct exam {
+    enum { FREE, HELD, BUSY } is; /* its name: by nobody, by itself, by another one */
+    enum state states[SERVERS_MOST];
+    bool young[SERVERS_MOST];
+    bool ready, applied; /* for the states; they are there */
+    bool off;            /* some server was late, and does not have it */
+};
+
 /* What all machines share. */
 struct shared {
     struct gate over;
     bool rests, storms;
     int servers, majority;
     unsigned machines, threads, names;
-    bool with_user, fenced, comes_and_goes;
+    bool with_user, fenced, comes_and_goes, described;
     int64_t longest_ms, command_ms, node_ms;
     int64_t drift_ppm;
     int64_t forgot_ns; /* a server that voted on */
     int64_t calm_ns;   /* since then no server or machine has failed; 0: they fail */
     int64_t killed_ns; /* a machine, or it could not give back what it held */
-    int64_t disturbed_ns[MACHINES_MOST]; /* a machine stood still until then */
+    int64_t disturbed_ns[MACHINES_MOST + 1]; /* a machine stood still until then */
     bool skewed, stepped;                /* clocks of servers */
     struct server at[SERVERS_MOST];
     struct name name[NAMES_MOST];
     unsigned resting;
+    struct exam exam;
     int64_t served_ns[MACHINES_MOST][THREADS_MOST];
     char url[512];
 };
@@ -439,6 +451,188 @@ static int run_machine(struct world *w, void *arg)
     rest_ms(1000); /* by which a millionth is a microsecond */
     while (!gate_is_open(&machine->shared->over))
         live(machine, &luck);
+    return 0;
+}
+
+/* --- an exam ----------------------------------------------------------------------------------------------------------------- */
+
+struct examinee {
+    struct shared *shared;
+    lk_client_t *client, *other;
+    lk_redlock_t redlock, others;
+    struct user user; /* for the length of calls */
+    struct machine machine;
+};
+
+static int count_states(const struct shared *shared, unsigned states)
+{
+    int count = 0;
+    for (int i = 0; i < shared->servers; i++)
+        count += !shared->exam.young[i] && (states >> shared->exam.states[i] & 1) != 0;
+    return count;
+}
+
+static int count_young(const struct shared *shared)
+{
+    int count = 0;
+    for (int i = 0; i < shared->servers; i++)
+        count += shared->exam.young[i];
+    return count;
+}
+
+/* What servers say that do not serve at all, and those without memory of what needs some; 0: no majority is without them. */
+static int refusal(const struct shared *shared, unsigned states)
+{
+    if (count_states(shared, states) <= shared->servers - shared->majority)
+        return 0;
+    for (int i = 0; i < shared->servers; i++)
+        if (!shared->exam.young[i] && (states >> shared->exam.states[i] & 1) != 0)
+            return shared->exam.states[i] == FULL_UP ? ENOSPC : EACCES;
+    return 0;
+}
+
+enum { REFUSES = 1 << DENIES | 1 << LOCKED_OUT, SERVES = 1 << WELL | 1 << FULL_UP };
+
+static int code_of_a_try(const struct shared *shared)
+{
+    bool is_free = shared->exam.is == FREE;
+    if (count_states(shared, is_free ? 1 << WELL : SERVES) >= shared->majority)
+        return is_free ? 0 : EBUSY;
+    int code = refusal(shared, is_free ? REFUSES | 1 << FULL_UP : REFUSES);
+    return code != 0 ? code : ENOTCONN;
+}
+
+static int code_of_a_check(const struct shared *shared)
+{
+    if (count_states(shared, SERVES) >= shared->majority)
+        return 0;
+    if (count_young(shared) > shared->servers - shared->majority)
+        return ESTALE;
+    int code = refusal(shared, REFUSES);
+    return code != 0 ? code : ENOTCONN;
+}
+
+static int code_of_an_unlock(const struct shared *shared)
+{
+    if (count_states(shared, SERVES) >= shared->majority)
+        return 0;
+    return count_young(shared) > shared->servers - shared->majority ? ESTALE : EIO;
+}
+
+static void expect(int expected, const char *call, int code)
+{
+    must(code == expected, "%s returned %d, not %d: %s", call, code, expected, lk_errortext());
+}
+
+static lk_client_t *open_for_exam(const struct shared *shared, lk_redlock_t *redlock)
+{
+    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = shared->fenced, .longest_lease_ms = shared->longest_ms,
+                                    .node_timeout_ms = shared->node_ms };
+    lk_client_t *client;
+    int code = lk_client_open(&client, shared->url);
+    must(code == 0, "lk_client_open() returned %d, with all servers well: %s", code, lk_errortext());
+    assert_lk(0, lk_redlock_init(redlock, client, "exam", &attr));
+    return client;
+}
+
+/* Nobody else wants it. A server that is late may be asked for more than one try. */
+static void lock_for_exam(const struct shared *shared, lk_redlock_t *redlock)
+{
+    int code = lk_redlock_lockfor(redlock, 2000 + shared->longest_ms);
+    must(code == 0, "lk_redlock_lockfor() returned %d, with all servers well: %s", code, lk_errortext());
+}
+
+static void wait_for(const bool *that)
+{
+    while (!*that)
+        rest_ms(5);
+}
+
+/* Somebody who holds is known at each server that was well all the time. */
+static void ask_who(struct examinee *examinee)
+{
+    struct shared *shared = examinee->shared;
+    lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
+    lk_who_t who = LK_WHO_INIT;
+    if (!shared->described || count_states(shared, SERVES) < shared->majority)
+        return;
+    int code = lk_redlock_info(&examinee->redlock, &info);
+    must(code == 0 && info.holder[0] != '\0', "lk_redlock_info() returned %d, and no holder", code);
+    code = lk_inspect_who(examinee->client, info.holder, &who);
+    must(code == 0, "lk_inspect_who() returned %d of a holder: %s", code, lk_errortext());
+}
+
+static void examine(struct examinee *examinee)
+{
+    struct shared *shared = examinee->shared;
+    lk_redlock_t *redlock = &examinee->redlock;
+    int64_t length_ms = node_timeout(shared, shared->longest_ms), began_ns = true_ns();
+    int expected = code_of_a_try(shared), code;
+    if (shared->exam.is == HELD) {
+        code = lk_redlock_check(redlock);
+        judge_length(&examinee->user, "lk_redlock_check()", began_ns, shared->command_ms);
+        expect(code_of_a_check(shared), "lk_redlock_check()", code);
+        began_ns = true_ns();
+        code = lk_redlock_unlock(redlock);
+        judge_length(&examinee->user, "lk_redlock_unlock()", began_ns, shared->command_ms);
+        expect(code_of_an_unlock(shared), "lk_redlock_unlock()", code);
+        return;
+    }
+    if (shared->exam.is == BUSY)
+        ask_who(examinee);
+    began_ns = true_ns();
+    code = lk_redlock_trylock(redlock);
+    judge_length(&examinee->user, "lk_redlock_trylock()", began_ns, length_ms);
+    expect(expected, "lk_redlock_trylock()", code);
+    if (code == 0)
+        expect(0, "lk_redlock_unlock()", lk_redlock_unlock(redlock));
+    began_ns = true_ns();
+    code = lk_redlock_lockfor(redlock, 30);
+    judge_length(&examinee->user, "lk_redlock_lockfor()", began_ns, 30 + 2 * length_ms);
+    expect(expected == EBUSY ? ETIMEDOUT : expected, "lk_redlock_lockfor()", code);
+    if (code == 0)
+        expect(0, "lk_redlock_unlock()", lk_redlock_unlock(redlock));
+}
+
+static void close_after_exam(struct examinee *examinee, lk_client_t *client, lk_redlock_t *redlock)
+{
+    int64_t began_ns = true_ns();
+    (void)lk_redlock_destroy(redlock);
+    int code = lk_client_close(client);
+    must(code == 0 || code == EIO, "lk_client_close() returned %d: %s", code, lk_errortext());
+    if (code == EIO)
+        examinee->shared->killed_ns = true_ns();
+    judge_length(&examinee->user, "lk_client_close()", began_ns, 2 * examinee->shared->command_ms);
+}
+
+static int run_exam(struct world *w, void *arg)
+{
+    struct examinee *examinee = arg;
+    struct shared *shared = examinee->shared;
+    machine_begins(MACHINES_MOST);
+    world_ready(w);
+    examinee->machine = (struct machine){ .shared = shared, .number = MACHINES_MOST };
+    examinee->user.machine = &examinee->machine;
+    examinee->client = open_for_exam(shared, &examinee->redlock);
+    examinee->other = open_for_exam(shared, &examinee->others);
+    rest_ms(SETTLE_MS); /* all are connected */
+    if (shared->exam.is != FREE)
+        lock_for_exam(shared, shared->exam.is == HELD ? &examinee->redlock : &examinee->others);
+    rest_ms(2 * node_timeout(shared, shared->longest_ms) + SETTLE_MS); /* it is known where all have it */
+    shared->exam.ready = true;
+    wait_for(&shared->exam.applied);
+    if (shared->exam.off)
+        return 0;
+    if (shared->exam.is == HELD)
+        (void)lk_redlock_check(&examinee->redlock); /* and finds out who is how */
+    else if (lk_redlock_trylock(&examinee->redlock) == 0)
+        (void)lk_redlock_unlock(&examinee->redlock);
+    rest_ms(SETTLE_MS);
+    examine(examinee);
+    close_after_exam(examinee, examinee->client, &examinee->redlock);
+    if (shared->exam.is == BUSY)
+        (void)lk_redlock_unlock(&examinee->others); /* of the thread that holds it */
+    close_after_exam(examinee, examinee->other, &examinee->others);
     return 0;
 }
 
@@ -809,16 +1003,19 @@ static void watch(struct driver *d, int64_t ms)
         look(d);
 }
 
-/* Until all have a vote, and what dead machines held has ended. */
+/*
+ * Until all have a vote, and what dead machines held has ended. A server is as old as a client knows: from its first visit on,
+ * and of its seconds up to two do not count.
+ */
 static void grow_old(struct driver *d)
 {
     struct shared *shared = d->shared;
-    int64_t since_ns = shared->killed_ns;
+    int64_t now_ns = true_ns(), age_ms = shared->longest_ms * 103 / 100 + 2500;
+    bool wait = now_ns - shared->killed_ns < age_ms * 1000000;
     for (int i = 0; i < shared->servers; i++)
-        since_ns = shared->at[i].began_ns > since_ns ? shared->at[i].began_ns : since_ns;
-    int64_t left_ms = (since_ns - true_ns()) / 1000000 + shared->longest_ms * 103 / 100 + 1100; /* seconds are whole ones */
-    if (left_ms > 0)
-        watch(d, left_ms);
+        wait |= now_ns - shared->at[i].began_ns < age_ms * 1000000;
+    if (wait)
+        watch(d, age_ms);
 }
 
 enum { CALM_MS = 20000 };
@@ -876,6 +1073,88 @@ static void take_a_break(struct driver *d)
     d->shared->rests = false;
 }
 
+/* States of some servers, often of just so many that a majority is left, or is not. */
+static void draw_exam(struct driver *d)
+{
+    static const enum state states[] = { DEAD, FROZEN, DENIES, LOCKED_OUT, FULL_UP, REPLICA };
+    struct shared *shared = d->shared;
+    struct exam *exam = &shared->exam;
+    unsigned bad = (unsigned)shared->majority - (unsigned)luck_below(&d->luck, 2);
+    *exam = (struct exam){ .is = luck_below(&d->luck, shared->longest_ms >= 4000 ? 3 : 1) };
+    if (luck_onein(&d->luck, 4))
+        bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
+    unsigned kinds = luck_onein(&d->luck, 3) ? 1 : luck_onein(&d->luck, 2) ? 2 : 7;
+    unsigned first = (unsigned)luck_below(&d->luck, 7);
+    for (int i = 0; i < shared->servers; i++) {
+        if (luck_below(&d->luck, (uint64_t)(shared->servers - i)) >= bad)
+            continue;
+        bad--;
+        unsigned kind = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
+        if (kind == 6)
+            exam->young[i] = true;
+        else if ((states[kind] == DENIES || states[kind] == LOCKED_OUT) && !shared->with_user)
+            exam->states[i] = DEAD;
+        else if (states[kind] == REPLICA && exam->is != FREE)
+            exam->states[i] = FROZEN;
+        else
+            exam->states[i] = states[kind];
+    }
+}
+
+static void apply(struct driver *d, int i)
+{
+    struct shared *shared = d->shared;
+    tell("exam: server %d is %d%s", i, shared->exam.states[i], shared->exam.young[i] ? ", young" : "");
+    if (shared->exam.young[i]) {
+        restart(d, i, 1);
+        return;
+    }
+    switch (shared->exam.states[i]) {
+    case DEAD:
+        end_server(d, i);
+        break;
+    case DENIES:
+        shared->at[i].state = DENIES;
+        quorum_str(d->q, i, "ACL SETUSER app -evalsha -eval");
+        break;
+    case FROZEN:
+        do_fault(d, FREEZE, i);
+        break;
+    case LOCKED_OUT:
+        lock_out(d, i);
+        break;
+    case FULL_UP:
+        do_fault(d, FILL_UP, i);
+        break;
+    case REPLICA:
+        do_fault(d, DEMOTE, i);
+        break;
+    default:
+        break;
+    }
+}
+
+static void hold_exam(struct driver *d)
+{
+    struct shared *shared = d->shared;
+    struct examinee examinee = { .shared = shared };
+    if (d->forks >= FORKS_MOST + 10)
+        return;
+    draw_exam(d);
+    tell("exam: %d", shared->exam.is);
+    pid_t pid = world_fork(d->w, run_exam, &examinee);
+    d->forks++;
+    wait_for(&shared->exam.ready);
+    shared->exam.off = shared->exam.is != FREE && quorum_having(d->q, "exam") < shared->servers;
+    for (int i = 0; i < shared->servers && !shared->exam.off; i++)
+        apply(d, i);
+    shared->exam.applied = true;
+    assert_int_equal(0, world_wait(d->w, pid));
+    end_faults(d, true);
+    if (shared->exam.off)
+        shared->killed_ns = true_ns(); /* it ended, and gave nothing back */
+}
+
 static void run_round(struct driver *d, bool storm)
 {
     struct shared *shared = d->shared;
@@ -900,6 +1179,13 @@ static void run_round(struct driver *d, bool storm)
     all_are_served(d);
     all_rest(d);
     nothing_is_left(d);
+    for (int exams = (int)luck_below(&d->luck, 3); exams > 0; exams--) {
+        hold_exam(d);
+        shared->rests = false;
+        grow_old(d);
+        all_are_served(d);
+        all_rest(d);
+    }
     shared->rests = false;
 }
 
@@ -917,6 +1203,7 @@ static void draw(struct driver *d)
     shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
     shared->fenced = luck_onein(luck, 2);
     shared->with_user = luck_onein(luck, 3);
+    shared->described = luck_onein(luck, 2);
     shared->comes_and_goes = luck_onein(luck, 4);
     shared->skewed = luck_onein(luck, 4);
     shared->stepped = !shared->skewed && luck_onein(luck, 4);
@@ -950,8 +1237,8 @@ static void begin(struct driver *d)
         make_user(d, i);
         take_sample(d, i);
     }
-    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&retry_max=%dms&describe=no",
-             (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS);
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&retry_max=%dms%s",
+             (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS, shared->described ? "" : "&describe=no");
     snprintf(shared->url, sizeof shared->url, "%s",
              shared->with_user ? quorum_url_as(d->q, "app:secret@", options) : quorum_url(d->q, options));
     for (unsigned i = 0; i < shared->machines; i++)
@@ -967,7 +1254,7 @@ static void workload(struct world *w)
     d->luck = luck_begin();
     draw(d);
     begin(d);
-    int rounds = 1 + (int)luck_below(&d->luck, 3);
+    int rounds = 1 + (int)luck_below(&d->luck, 2);
     bool storms = luck_onein(&d->luck, 2);
     for (int round = 0; round < rounds; round++)
         run_round(d, storms && luck_onein(&d->luck, 2));
