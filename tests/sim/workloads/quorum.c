@@ -70,10 +70,12 @@ struct name {
 
 /* A client of its own asks what follows from how the servers are. */
 struct exam {
-    enum { FREE, HELD, BUSY } is; /* its name: by nobody, by itself, by another one */
+    enum { FREE, HELD, BUSY, SET } is; /* its name: by nobody, by itself, by another one; or it is a set of mutexes */
     enum state states[SERVERS_MOST];
     bool young[SERVERS_MOST];
     bool ready, applied; /* for the states; they are there */
+    unsigned shift; /* of a set: of names, against servers */
+    int wanted;     /* by somebody else, at that server; -1: none */
     bool off;            /* some server was late, and does not have it */
 };
 
@@ -96,7 +98,7 @@ struct shared {
     unsigned resting;
     struct exam exam;
     int64_t served_ns[MACHINES_MOST][THREADS_MOST];
-    char url[512];
+    char url[512], single_urls[SERVERS_MOST][256];
 };
 
 struct machine {
@@ -114,17 +116,15 @@ struct user {
     unsigned number;
 };
 
-/* With SIM_TELL in the environment: for who wants to know what a seed does. */
-#define tell(...) (getenv("SIM_TELL") != NULL ? tell_it(__VA_ARGS__) : (void)0)
-
-static void tell_it(const char *format, ...)
+/* For who wants to know what a seed does. It is no point, and asks for no time. */
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
     char text[240];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "~ %s\n", text); /* which is no point, so that the seed does the same */
+    fprintf(stderr, "~ %s\n", text);
 }
 
 /* --- time -------------------------------------------------------------------------------------------------------------- */
@@ -214,7 +214,6 @@ static bool believe(struct user *user, struct name *name, uint64_t number, int64
     if (name->number != number)
         return false;
     name->good_until_ns = until_ns;
-    tell("machine %u, thread %u has %s for %lld ms", user->machine->number, user->number, name->text, (long long)left_ms);
     return true;
 }
 
@@ -305,7 +304,10 @@ static void stay(struct user *user, struct name *name, uint64_t number, int64_t 
             return;
         if (luck_onein(&user->luck, 4))
             ask_about(user, name, number);
-        int64_t left_ms = (until_ns - true_ns()) / 1000000;
+        int64_t now_ns = true_ns(), left_ms = (until_ns - now_ns) / 1000000;
+        if (shared->calm_ns != 0 && left_ms > 200)
+            return;
+        left_ms = left_ms < 1000 ? left_ms : 1000;
         rest_ms(left_ms > 0 ? luck_about(&user->luck, 1 + left_ms / 16, 1 + left_ms) : 1);
     }
 }
@@ -352,7 +354,9 @@ static void take_turn(struct user *user)
     lk_redlock_t *redlock = &user->machine->redlocks[name - shared->name];
     uint64_t number = 0;
     int64_t called_ns = true_ns();
-    if (lock(user, redlock) != 0)
+    int code = lock(user, redlock);
+    tell("machine %u, thread %u: %s is %d", user->machine->number, user->number, name->text, code);
+    if (code != 0)
         return;
     if (enter(user, name, called_ns, &number))
         stay(user, name, number, called_ns);
@@ -362,7 +366,8 @@ static void take_turn(struct user *user)
     tell("machine %u, thread %u leaves %s, %llu", user->machine->number, user->number, name->text,
          (unsigned long long)number);
     int64_t began_ns = true_ns();
-    int code = lk_redlock_unlock(redlock);
+    code = lk_redlock_unlock(redlock);
+    tell("machine %u, thread %u: %s is unlocked, %d", user->machine->number, user->number, name->text, code);
     judge_length(user, "lk_redlock_unlock()", began_ns, shared->command_ms);
     must(code == 0 || code == ESTALE || code == EIO || code == ECANCELED || (code == EPERM && user->machine->leaves),
          "lk_redlock_unlock() returned %d: %s", code, lk_errortext());
@@ -542,12 +547,6 @@ static void lock_for_exam(const struct shared *shared, lk_redlock_t *redlock)
     must(code == 0, "lk_redlock_lockfor() returned %d, with all servers well: %s", code, lk_errortext());
 }
 
-static void wait_for(const bool *that)
-{
-    while (!*that)
-        rest_ms(5);
-}
-
 /* Somebody who holds is known at each server that was well all the time. */
 static void ask_who(struct examinee *examinee)
 {
@@ -605,6 +604,85 @@ static void close_after_exam(struct examinee *examinee, lk_client_t *client, lk_
     judge_length(&examinee->user, "lk_client_close()", began_ns, 2 * examinee->shared->command_ms);
 }
 
+/* A set of mutexes, one at each of the servers, and somebody who waits for one of them alone. */
+struct set {
+    const struct shared *shared;
+    lk_client_t *clients[SERVERS_MOST], *rival_client;
+    lk_mutex_t mutexes[SERVERS_MOST], wanted;
+    lk_multi_t multi;
+    int64_t had_ns;
+};
+
+static int want(void *arg)
+{
+    struct set *set = arg;
+    int code = lk_mutex_lockfor(&set->wanted, 4 * set->shared->longest_ms);
+    if (code == 0)
+        set->had_ns = true_ns();
+    return code == 0 ? lk_mutex_unlock(&set->wanted) : code;
+}
+
+static void make_set(struct set *set)
+{
+    const struct shared *shared = set->shared;
+    char name[16];
+    assert_lk(0, lk_multi_init(&set->multi));
+    for (int i = 0; i < shared->servers; i++) {
+        snprintf(name, sizeof name, "set-%d", (i + (int)shared->exam.shift) % shared->servers);
+        assert_lk(0, lk_client_open(&set->clients[i], shared->single_urls[i]));
+        assert_lk(0, lk_mutex_init(&set->mutexes[i], set->clients[i], name, NULL));
+        assert_lk(0, lk_multi_addmutex(&set->multi, &set->mutexes[i]));
+        if (i != shared->exam.wanted)
+            continue;
+        assert_lk(0, lk_client_open(&set->rival_client, shared->single_urls[i]));
+        assert_lk(0, lk_mutex_init(&set->wanted, set->rival_client, name, NULL));
+    }
+}
+
+static void judge_set(struct examinee *examinee, struct set *set)
+{
+    const struct shared *shared = examinee->shared;
+    int64_t left_ms, began_ns;
+    bool lost = false, bad = count_states(shared, 1 << WELL) + count_young(shared) < shared->servers;
+    for (int i = 0; i < shared->servers; i++)
+        lost |= lk_mutex_remaining(&set->mutexes[i], &left_ms) == ESTALE;
+    began_ns = true_ns();
+    int code = lk_multi_unlock(&set->multi);
+    judge_length(&examinee->user, "lk_multi_unlock()", began_ns, shared->command_ms);
+    must(code == ESTALE || !lost, "lk_multi_unlock() returned %d, though a member was lost: %s", code, lk_errortext());
+    must(code == ESTALE || code == EIO || code == ENOTCONN || !bad, "lk_multi_unlock() returned %d, though a server is away", code);
+    must(code == 0 || lost || bad || count_young(shared) > 0, "lk_multi_unlock() returned %d, with all servers well: %s", code,
+         lk_errortext());
+    rest_ms(2 * shared->command_ms + SETTLE_MS);
+    if (set->rival_client != NULL)
+        must(set->had_ns != 0 && set->had_ns - began_ns < (LATE_MS + 20) * 1000000LL,
+             "what was unlocked at a server that is well was had after %lld ms", (long long)(set->had_ns - began_ns) / 1000000);
+}
+
+static void wait_for(const bool *that)
+{
+    while (!*that)
+        rest_ms(5);
+}
+
+static void examine_set(struct examinee *examinee)
+{
+    struct shared *shared = examinee->shared;
+    struct set set = { .shared = shared };
+    struct worker rival;
+    make_set(&set);
+    assert_lk(0, lk_multi_lockfor(&set.multi, 10000));
+    if (set.rival_client != NULL)
+        worker_start(&rival, want, &set);
+    rest_ms(SETTLE_MS);
+    shared->exam.ready = true;
+    wait_for(&shared->exam.applied);
+    rest_ms(1100); /* by when a hold is lost of which a server that restarted knows nothing */
+    judge_set(examinee, &set);
+    if (set.rival_client != NULL)
+        assert_that(worker_join(&rival) == 0);
+}
+
 static int run_exam(struct world *w, void *arg)
 {
     struct examinee *examinee = arg;
@@ -613,6 +691,10 @@ static int run_exam(struct world *w, void *arg)
     world_ready(w);
     examinee->machine = (struct machine){ .shared = shared, .number = MACHINES_MOST };
     examinee->user.machine = &examinee->machine;
+    if (shared->exam.is == SET) {
+        examine_set(examinee);
+        return 0;
+    }
     examinee->client = open_for_exam(shared, &examinee->redlock);
     examinee->other = open_for_exam(shared, &examinee->others);
     rest_ms(SETTLE_MS); /* all are connected */
@@ -884,10 +966,10 @@ static bool is_deaf(const struct server *server)
 static void look_at_lease(struct driver *d, struct name *name)
 {
     struct shared *shared = d->shared;
-    char holders[SERVERS_MOST][160], *holder = NULL;
+    char holders[SERVERS_MOST][160];
     int64_t ends_ns[SERVERS_MOST] = { 0 }, until_ns = name->good_until_ns, now_ns = true_ns();
     uint64_t number = name->number;
-    int most = 0, excused = 0, have = 0;
+    int excused = 0, have = 0;
     if (until_ns <= now_ns || shared->forgot_ns >= name->called_ns)
         return;
     for (int i = 0; i < shared->servers; i++) {
@@ -903,12 +985,9 @@ static void look_at_lease(struct driver *d, struct name *name)
     for (int i = 0; i < shared->servers; i++) {
         int same = 0;
         for (int j = 0; j < shared->servers && holders[i][0] != '\0'; j++)
-            same += strcmp(holders[i], holders[j]) == 0;
-        if (same > most)
-            most = same, holder = holders[i];
+            same += strcmp(holders[i], holders[j]) == 0 && ends_ns[j] >= until_ns;
+        have = same > have ? same : have;
     }
-    for (int i = 0; i < shared->servers; i++)
-        have += holder != NULL && strcmp(holder, holders[i]) == 0 && ends_ns[i] >= until_ns;
     if (true_ns() >= until_ns || name->number != number || name->good_until_ns < until_ns || have + excused >= shared->majority)
         return;
     name->doubted = number;
@@ -923,7 +1002,7 @@ static void look_at_lease(struct driver *d, struct name *name)
 static void look_at_young(struct driver *d, int i)
 {
     static const char others[] = "for _, key in ipairs(redis.call('KEYS', '*')) do "
-                                 "if string.sub(key, 1, 9) ~= 'latchkey:' then return key end end return ''";
+                                 "if not string.find(key, '^latchkey:') and not string.find(key, 'set-', 1, true) then return key end end return ''";
     const struct server *server = &d->shared->at[i];
     if (server->began_ns == 0 || is_deaf(server))
         return;
@@ -1024,6 +1103,7 @@ static void all_are_served(struct driver *d)
 {
     struct shared *shared = d->shared;
     int64_t since_ns = shared->calm_ns = true_ns();
+    tell("it is calm");
     for (;;) {
         unsigned served = 0;
         for (unsigned machine = 0; machine < shared->machines; machine++)
@@ -1080,7 +1160,8 @@ static void draw_exam(struct driver *d)
     struct shared *shared = d->shared;
     struct exam *exam = &shared->exam;
     unsigned bad = (unsigned)shared->majority - (unsigned)luck_below(&d->luck, 2);
-    *exam = (struct exam){ .is = luck_below(&d->luck, shared->longest_ms >= 4000 ? 3 : 1) };
+    *exam = (struct exam){ .is = luck_below(&d->luck, shared->longest_ms >= 4000 ? 4 : 1),
+                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1 };
     if (luck_onein(&d->luck, 4))
         bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
     unsigned kinds = luck_onein(&d->luck, 3) ? 1 : luck_onein(&d->luck, 2) ? 2 : 7;
@@ -1092,6 +1173,8 @@ static void draw_exam(struct driver *d)
         unsigned kind = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
         if (kind == 6)
             exam->young[i] = true;
+        else if (exam->is == SET)
+            exam->states[i] = kind % 2 == 0 ? DEAD : FROZEN;
         else if ((states[kind] == DENIES || states[kind] == LOCKED_OUT) && !shared->with_user)
             exam->states[i] = DEAD;
         else if (states[kind] == REPLICA && exam->is != FREE)
@@ -1099,6 +1182,9 @@ static void draw_exam(struct driver *d)
         else
             exam->states[i] = states[kind];
     }
+    int wanted = (int)luck_below(&d->luck, (uint64_t)shared->servers);
+    if (exam->is == SET && exam->states[wanted] == WELL && !exam->young[wanted])
+        exam->wanted = wanted;
 }
 
 static void apply(struct driver *d, int i)
@@ -1110,6 +1196,10 @@ static void apply(struct driver *d, int i)
         return;
     }
     switch (shared->exam.states[i]) {
+    case WELL:
+        if (shared->exam.is == SET && shared->exam.shift % 2 == 0)
+            quorum_str(d->q, i, "SCRIPT FLUSH");
+        break;
     case DEAD:
         end_server(d, i);
         break;
@@ -1145,7 +1235,7 @@ static void hold_exam(struct driver *d)
     pid_t pid = world_fork(d->w, run_exam, &examinee);
     d->forks++;
     wait_for(&shared->exam.ready);
-    shared->exam.off = shared->exam.is != FREE && quorum_having(d->q, "exam") < shared->servers;
+    shared->exam.off = (shared->exam.is == HELD || shared->exam.is == BUSY) && quorum_having(d->q, "exam") < shared->servers;
     for (int i = 0; i < shared->servers && !shared->exam.off; i++)
         apply(d, i);
     shared->exam.applied = true;
@@ -1241,6 +1331,9 @@ static void begin(struct driver *d)
              (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS, shared->described ? "" : "&describe=no");
     snprintf(shared->url, sizeof shared->url, "%s",
              shared->with_user ? quorum_url_as(d->q, "app:secret@", options) : quorum_url(d->q, options));
+    for (int i = 0; i < shared->servers; i++)
+        snprintf(shared->single_urls[i], sizeof shared->single_urls[i], "redis://%s127.0.0.1:%d?%s",
+                 shared->with_user ? "app:secret@" : "", quorum_port(d->q, i), options);
     for (unsigned i = 0; i < shared->machines; i++)
         start_machine(d, i);
 }
