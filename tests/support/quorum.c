@@ -73,7 +73,7 @@ static void hang_up(struct member *m)
 
 static redisContext *control_of(struct member *m)
 {
-    const struct timeval patience = { 5, 0 };
+    const struct timeval patience = { 30, 0 }; /* a simulated machine may stand still for so long */
     if (m->control != NULL && m->control->err == 0)
         return m->control;
     hang_up(m);

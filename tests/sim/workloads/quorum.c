@@ -1166,6 +1166,8 @@ static void draw_exam(struct driver *d)
         bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
     unsigned kinds = luck_onein(&d->luck, 3) ? 1 : luck_onein(&d->luck, 2) ? 2 : 7;
     unsigned first = (unsigned)luck_below(&d->luck, 7);
+    if (shared->with_user && luck_onein(&d->luck, 2))
+        first = 2, kinds = 1 + (unsigned)luck_below(&d->luck, 2); /* DENIES, LOCKED_OUT */
     for (int i = 0; i < shared->servers; i++) {
         if (luck_below(&d->luck, (uint64_t)(shared->servers - i)) >= bad)
             continue;
@@ -1269,7 +1271,7 @@ static void run_round(struct driver *d, bool storm)
     all_are_served(d);
     all_rest(d);
     nothing_is_left(d);
-    for (int exams = (int)luck_below(&d->luck, 3); exams > 0; exams--) {
+    for (int exams = 1 + (int)luck_below(&d->luck, 2); exams > 0; exams--) {
         hold_exam(d);
         shared->rests = false;
         grow_old(d);
@@ -1292,7 +1294,7 @@ static void draw(struct driver *d)
     shared->command_ms = luck_about(luck, 50, shared->longest_ms / 6 < 1000 ? shared->longest_ms / 6 : 1000);
     shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
     shared->fenced = luck_onein(luck, 2);
-    shared->with_user = luck_onein(luck, 3);
+    shared->with_user = luck_onein(luck, 2);
     shared->described = luck_onein(luck, 2);
     shared->comes_and_goes = luck_onein(luck, 4);
     shared->skewed = luck_onein(luck, 4);
