@@ -420,9 +420,9 @@ static bool is_settled(const struct lk__connector *connector, int64_t until_us)
 void lk__connector_stop(struct lk__connector *connector)
 {
     int64_t until_us = lk__now_us() + SECURED_WITHIN_US;
-    lk__eventfd_set(connector->cancel_fd);
     lk__mu_lock(&connector->mu);
-    connector->stopping = true;
+    connector->stopping = true; /* before attempts end early, or the thread would make one after the other */
+    lk__eventfd_set(connector->cancel_fd);
     lk__connector_wake(connector);
     while (!is_settled(connector, until_us))
         lk__cond_wait(&connector->settled, &connector->mu, connector->securing ? until_us : LK__NEVER);
