@@ -74,6 +74,7 @@ struct exam {
     enum state states[SERVERS_MOST];
     bool young[SERVERS_MOST];
     bool ready, applied; /* for the states; they are there */
+    bool starves;   /* before that */
     unsigned shift; /* of a set: of names, against servers */
     int wanted;     /* by somebody else, at that server; -1: none */
     bool off;            /* some server was late, and does not have it */
@@ -459,6 +460,52 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
+/* --- memory that is not there ----------------------------------------------------------------------------------------------- */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void __libc_free(void *memory);
+
+static long blocks;               /* allocated in this process, of all threads */
+static __thread unsigned refused; /* which of the next allocations of this thread fails; 0: none */
+
+static bool is_refused(void)
+{
+    return refused > 0 && --refused == 0;
+}
+
+static void *count_block(void *memory)
+{
+    if (memory != NULL)
+        __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+    return memory;
+}
+
+void *malloc(size_t size)
+{
+    return is_refused() ? NULL : count_block(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : count_block(__libc_calloc(count, size));
+}
+
+void *realloc(void *memory, size_t size)
+{
+    if (is_refused())
+        return NULL;
+    return memory == NULL ? count_block(__libc_malloc(size)) : __libc_realloc(memory, size);
+}
+
+void free(void *memory)
+{
+    if (memory != NULL)
+        __atomic_sub_fetch(&blocks, 1, __ATOMIC_RELAXED);
+    __libc_free(memory);
+}
+
 /* --- an exam ----------------------------------------------------------------------------------------------------------------- */
 
 struct examinee {
@@ -691,6 +738,37 @@ static void examine_set(struct examinee *examinee)
         assert_that(worker_join(&rival) == 0);
 }
 
+static bool try_without_memory(lk_redlock_t *redlock, struct luck *luck)
+{
+    refused = 1 + (unsigned)luck_below(luck, 12);
+    int code = lk_redlock_trylock(redlock);
+    refused = 0;
+    if (code == 0)
+        (void)lk_redlock_unlock(redlock);
+    must(code == 0 || code == ENOMEM || code == EBUSY || code == ENOTCONN, "lk_redlock_trylock() without memory returned %d", code);
+    return code == ENOMEM;
+}
+
+/* A call that finds no memory keeps none. */
+static void run_out_of_memory(struct examinee *examinee)
+{
+    enum { TRIES = 40 };
+    struct luck luck = luck_begin();
+    long before = 0;
+    int failed = 0;
+    for (int i = 0; i < 2 * TRIES; i++) {
+        if (i == TRIES) { /* what is kept for the next calls is there by now */
+            rest_ms(2 * examinee->shared->command_ms + SETTLE_MS);
+            before = blocks;
+            failed = 0;
+        }
+        failed += try_without_memory(&examinee->redlock, &luck);
+    }
+    rest_ms(2 * examinee->shared->command_ms + SETTLE_MS);
+    must(failed < 5 || blocks - before < failed, "after %d calls without memory %ld blocks more are allocated", failed,
+         blocks - before);
+}
+
 static int run_exam(struct world *w, void *arg)
 {
     struct examinee *examinee = arg;
@@ -706,6 +784,8 @@ static int run_exam(struct world *w, void *arg)
     examinee->client = open_for_exam(shared, &examinee->redlock);
     examinee->other = open_for_exam(shared, &examinee->others);
     rest_ms(SETTLE_MS); /* all are connected */
+    if (shared->exam.starves)
+        run_out_of_memory(examinee);
     if (shared->exam.is != FREE)
         lock_for_exam(shared, shared->exam.is == HELD ? &examinee->redlock : &examinee->others);
     rest_ms(2 * node_timeout(shared, shared->longest_ms) + SETTLE_MS); /* it is known where all have it */
@@ -1137,17 +1217,21 @@ static void all_rest(struct driver *d)
     }
 }
 
-/* All rest, and all servers are well. What was released or given up is at no server any more. */
+/*
+ * All rest, and all servers are well. What was released or given up is at no server any more, but for a lease that has just
+ * ended at the client, which begins and ends later at a server that was late.
+ */
 static void nothing_is_left(struct driver *d)
 {
     struct shared *shared = d->shared;
+    int64_t most_ms = shared->longest_ms / 40 + shared->command_ms;
     rest_ms(2 * shared->command_ms + RETRY_MS + 200);
     for (unsigned n = 0; n < shared->names; n++)
         for (int i = 0; i < shared->servers; i++) {
             int64_t left_ms = quorum_int(d->q, i, "PTTL %s", shared->name[n].text);
             if (left_ms != -2)
                 tell("server %d has %s", i, quorum_str(d->q, i, "HRANDFIELD %s", shared->name[n].text));
-            must(left_ms == -2, "%s was released, and server %d has it for %lld ms more", shared->name[n].text, i,
+            must(left_ms <= most_ms, "%s was released, and server %d has it for %lld ms more", shared->name[n].text, i,
                  (long long)left_ms);
         }
 }
@@ -1168,8 +1252,11 @@ static void draw_exam(struct driver *d)
     struct shared *shared = d->shared;
     struct exam *exam = &shared->exam;
     unsigned bad = (unsigned)shared->majority - (unsigned)luck_below(&d->luck, 2);
-    *exam = (struct exam){ .is = luck_below(&d->luck, shared->longest_ms >= 4000 ? 4 : 1),
-                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1 };
+    int kind = shared->longest_ms >= 4000 ? (int)luck_below(&d->luck, 6) : FREE; /* a set as often as the others */
+    kind = kind > SET ? SET : kind;
+    *exam = (struct exam){ .is = (unsigned)kind,
+                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1,
+                           .starves = luck_onein(&d->luck, 3) };
     if (luck_onein(&d->luck, 4))
         bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
     unsigned kinds = luck_onein(&d->luck, 3) ? 1 : luck_onein(&d->luck, 2) ? 2 : 7;
@@ -1180,17 +1267,17 @@ static void draw_exam(struct driver *d)
         if (luck_below(&d->luck, (uint64_t)(shared->servers - i)) >= bad)
             continue;
         bad--;
-        unsigned kind = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
-        if (kind == 6)
+        unsigned which = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
+        if (which == 6)
             exam->young[i] = true;
         else if (exam->is == SET)
-            exam->states[i] = kind % 2 == 0 ? DEAD : FROZEN;
-        else if ((states[kind] == DENIES || states[kind] == LOCKED_OUT) && !shared->with_user)
+            exam->states[i] = which % 2 == 0 ? DEAD : FROZEN;
+        else if ((states[which] == DENIES || states[which] == LOCKED_OUT) && !shared->with_user)
             exam->states[i] = DEAD;
-        else if (states[kind] == REPLICA && exam->is != FREE)
+        else if (states[which] == REPLICA && exam->is != FREE)
             exam->states[i] = FROZEN;
         else
-            exam->states[i] = states[kind];
+            exam->states[i] = states[which];
     }
     int wanted = (int)luck_below(&d->luck, (uint64_t)shared->servers);
     if (exam->is == SET && exam->states[wanted] == WELL && !exam->young[wanted])
@@ -1279,7 +1366,7 @@ static void run_round(struct driver *d, bool storm)
     all_are_served(d);
     all_rest(d);
     nothing_is_left(d);
-    for (int exams = 1 + (int)luck_below(&d->luck, 2); exams > 0; exams--) {
+    for (int exams = 1 + (int)luck_below(&d->luck, 4); exams > 0; exams--) {
         hold_exam(d);
         shared->rests = false;
         grow_old(d);
