@@ -13,6 +13,7 @@
 #include "quorum.h"
 #include "workload.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -472,7 +473,10 @@ static __thread unsigned refused; /* which of the next allocations of this threa
 
 static bool is_refused(void)
 {
-    return refused > 0 && --refused == 0;
+    if (refused == 0 || --refused > 0)
+        return false;
+    errno = ENOMEM;
+    return true;
 }
 
 static void *count_block(void *memory)
@@ -511,6 +515,7 @@ void free(void *memory)
 struct examinee {
     struct shared *shared;
     lk_client_t *client, *other;
+    lk_events_t *events; /* of the client */
     lk_redlock_t redlock, others;
     struct user user; /* for the length of calls */
     struct machine machine;
@@ -608,6 +613,38 @@ static void ask_who(struct examinee *examinee)
     must(code == 0, "lk_inspect_who() returned %d of a holder: %s", code, lk_errortext());
 }
 
+/* So many servers lost it that no majority has it. */
+static bool exam_is_lost(const struct shared *shared)
+{
+    return count_young(shared) > shared->servers - shared->majority;
+}
+
+static void examine_hold(struct examinee *examinee)
+{
+    struct shared *shared = examinee->shared;
+    lk_redlock_t *redlock = &examinee->redlock;
+    lk_event_t event = LK_EVENT_INIT;
+    int64_t left_ms, began_ns;
+    int lost = 0;
+    if (exam_is_lost(shared)) {
+        rest_ms(1100); /* by when a holder learns that servers that restarted know nothing of it */
+        int code = lk_redlock_remaining(redlock, &left_ms);
+        must(code == ESTALE, "%d servers restarted, and the hold is not lost", count_young(shared));
+    }
+    began_ns = true_ns();
+    int code = lk_redlock_check(redlock);
+    judge_length(&examinee->user, "lk_redlock_check()", began_ns, shared->command_ms);
+    expect(code_of_a_check(shared), "lk_redlock_check()", code);
+    began_ns = true_ns();
+    code = lk_redlock_unlock(redlock);
+    judge_length(&examinee->user, "lk_redlock_unlock()", began_ns, shared->command_ms);
+    expect(code_of_an_unlock(shared), "lk_redlock_unlock()", code);
+    while (lk_events_next(examinee->events, &event) == 0)
+        lost += event.type == LK_EVENT_LOST;
+    must(lost == exam_is_lost(shared), "of a hold that was%s lost there are %d such events",
+         exam_is_lost(shared) ? "" : " not", lost);
+}
+
 /* A server that is slower than node_timeout_ms, as it may be, counts as away: then the next try has the code. */
 static void try_it(struct examinee *examinee, bool waits)
 {
@@ -629,20 +666,11 @@ static void try_it(struct examinee *examinee, bool waits)
 
 static void examine(struct examinee *examinee)
 {
-    struct shared *shared = examinee->shared;
-    lk_redlock_t *redlock = &examinee->redlock;
-    int64_t began_ns = true_ns();
-    if (shared->exam.is == HELD) {
-        int code = lk_redlock_check(redlock);
-        judge_length(&examinee->user, "lk_redlock_check()", began_ns, shared->command_ms);
-        expect(code_of_a_check(shared), "lk_redlock_check()", code);
-        began_ns = true_ns();
-        code = lk_redlock_unlock(redlock);
-        judge_length(&examinee->user, "lk_redlock_unlock()", began_ns, shared->command_ms);
-        expect(code_of_an_unlock(shared), "lk_redlock_unlock()", code);
+    if (examinee->shared->exam.is == HELD) {
+        examine_hold(examinee);
         return;
     }
-    if (shared->exam.is == BUSY)
+    if (examinee->shared->exam.is == BUSY)
         ask_who(examinee);
     try_it(examinee, false);
     try_it(examinee, true);
@@ -782,6 +810,7 @@ static int run_exam(struct world *w, void *arg)
         return 0;
     }
     examinee->client = open_for_exam(shared, &examinee->redlock);
+    assert_lk(0, lk_events_open(examinee->client, &examinee->events));
     examinee->other = open_for_exam(shared, &examinee->others);
     rest_ms(SETTLE_MS); /* all are connected */
     if (shared->exam.starves)
@@ -793,12 +822,13 @@ static int run_exam(struct world *w, void *arg)
     wait_for(&shared->exam.applied);
     if (shared->exam.off)
         return 0;
-    if (shared->exam.is == HELD)
+    if (shared->exam.is == HELD && !exam_is_lost(shared))
         (void)lk_redlock_check(&examinee->redlock); /* and finds out who is how */
-    else if (lk_redlock_trylock(&examinee->redlock) == 0)
+    else if (shared->exam.is != HELD && lk_redlock_trylock(&examinee->redlock) == 0)
         (void)lk_redlock_unlock(&examinee->redlock);
     rest_ms(SETTLE_MS);
     examine(examinee);
+    assert_lk(0, lk_events_close(examinee->events));
     close_after_exam(examinee, examinee->client, &examinee->redlock);
     if (shared->exam.is == BUSY)
         (void)lk_redlock_unlock(&examinee->others); /* of the thread that holds it */
@@ -1289,7 +1319,8 @@ static void apply(struct driver *d, int i)
     struct shared *shared = d->shared;
     tell("exam: server %d is %d%s", i, shared->exam.states[i], shared->exam.young[i] ? ", young" : "");
     if (shared->exam.young[i]) {
-        restart(d, i, 1);
+        end_server(d, i);
+        start(d, i);
         return;
     }
     switch (shared->exam.states[i]) {
