@@ -84,7 +84,7 @@ struct exam {
 /* What all machines share. */
 struct shared {
     struct gate over;
-    bool rests, storms;
+    bool rests, storms, takes_its_time;
     int servers, majority;
     unsigned machines, threads, names;
     bool with_user, fenced, comes_and_goes, described;
@@ -382,7 +382,7 @@ static int use(void *arg)
     while (!gate_is_open(&shared->over) && !user->machine->leaves) {
         if (!shared->rests) {
             take_turn(user);
-            rest_ms(luck_about(&user->luck, 1, 500));
+            rest_ms(shared->takes_its_time ? 1000 : luck_about(&user->luck, 1, 500));
             continue;
         }
         shared->resting++;
@@ -738,7 +738,7 @@ static void judge_set(struct examinee *examinee, struct set *set)
          lk_errortext());
     rest_ms(2 * shared->command_ms + SETTLE_MS);
     if (set->rival_client != NULL)
-        must(set->had_ns != 0 && set->had_ns - began_ns < (LATE_MS + 20) * 1000000LL,
+        must(set->had_ns != 0 && set->had_ns - began_ns < 150000000,
              "what was unlocked at a server that is well was had after %lld ms", (long long)(set->had_ns - began_ns) / 1000000);
 }
 
@@ -1196,7 +1196,7 @@ static void let_faults_happen(struct driver *d, int64_t length_ms, int64_t betwe
 
 static void watch(struct driver *d, int64_t ms)
 {
-    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns; rest_ms(TICK_MS))
+    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns; rest_ms(4 * TICK_MS))
         look(d);
 }
 
@@ -1211,8 +1211,10 @@ static void grow_old(struct driver *d)
     bool wait = now_ns - shared->killed_ns < age_ms * 1000000;
     for (int i = 0; i < shared->servers; i++)
         wait |= now_ns - shared->at[i].began_ns < age_ms * 1000000;
+    shared->takes_its_time = true;
     if (wait)
         watch(d, age_ms);
+    shared->takes_its_time = false;
 }
 
 enum { CALM_MS = 20000 };
@@ -1298,6 +1300,8 @@ static void draw_exam(struct driver *d)
             continue;
         bad--;
         unsigned which = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
+        if (exam->is == SET)
+            which = 3 * (unsigned)luck_below(&d->luck, 3); /* 0: dead, 3: frozen, 6: young */
         if (which == 6)
             exam->young[i] = true;
         else if (exam->is == SET)
@@ -1397,7 +1401,7 @@ static void run_round(struct driver *d, bool storm)
     all_are_served(d);
     all_rest(d);
     nothing_is_left(d);
-    for (int exams = 1 + (int)luck_below(&d->luck, 4); exams > 0; exams--) {
+    for (int exams = 1 + (int)luck_below(&d->luck, 3); exams > 0; exams--) {
         hold_exam(d);
         shared->rests = false;
         grow_old(d);
@@ -1416,7 +1420,7 @@ static void draw(struct driver *d)
     shared->machines = 1 + (unsigned)luck_below(luck, MACHINES_MOST);
     shared->threads = 1 + (unsigned)luck_below(luck, THREADS_MOST);
     shared->names = 1 + (unsigned)luck_below(luck, NAMES_MOST);
-    shared->longest_ms = luck_onein(luck, 2) ? luck_about(luck, 600, 12000) : luck_about(luck, 4000, 12000);
+    shared->longest_ms = luck_onein(luck, 2) ? luck_about(luck, 600, 10000) : luck_about(luck, 4000, 8000);
     shared->command_ms = luck_about(luck, 50, shared->longest_ms / 6 < 1000 ? shared->longest_ms / 6 : 1000);
     shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
     shared->fenced = luck_onein(luck, 2);
