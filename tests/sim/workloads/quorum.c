@@ -627,7 +627,7 @@ static void examine_hold(struct examinee *examinee)
     int64_t left_ms, began_ns;
     int lost = 0;
     if (exam_is_lost(shared)) {
-        rest_ms(1100); /* by when a holder learns that servers that restarted know nothing of it */
+        rest_ms(shared->longest_ms * 35 / 100 + shared->command_ms + 1100); /* by the next renewals it is seen */
         int code = lk_redlock_remaining(redlock, &left_ms);
         must(code == ESTALE, "%d servers restarted, and the hold is not lost", count_young(shared));
     }
