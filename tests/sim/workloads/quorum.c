@@ -78,6 +78,8 @@ struct exam {
     bool starves;   /* before that */
     unsigned shift; /* of a set: of names, against servers */
     int wanted;     /* by somebody else, at that server; -1: none */
+    int gone;       /* at that server somebody deletes it just before the unlock; -1: none */
+    bool deletes, deleted;
     bool off;            /* some server was late, and does not have it */
 };
 
@@ -728,7 +730,7 @@ static void judge_set(struct examinee *examinee, struct set *set)
     int64_t left_ms, began_ns;
     bool lost = false, bad = count_states(shared, 1 << WELL) + count_young(shared) < shared->servers;
     for (int i = 0; i < shared->servers; i++)
-        lost |= lk_mutex_remaining(&set->mutexes[i], &left_ms) == ESTALE;
+        lost |= lk_mutex_remaining(&set->mutexes[i], &left_ms) == ESTALE || i == shared->exam.gone;
     began_ns = true_ns();
     int code = lk_multi_unlock(&set->multi);
     judge_length(&examinee->user, "lk_multi_unlock()", began_ns, shared->command_ms);
@@ -761,6 +763,8 @@ static void examine_set(struct examinee *examinee)
     shared->exam.ready = true;
     wait_for(&shared->exam.applied);
     rest_ms(1100); /* by when a hold is lost of which a server that restarted knows nothing */
+    shared->exam.deletes = true;
+    wait_for(&shared->exam.deleted);
     judge_set(examinee, &set);
     if (set.rival_client != NULL)
         assert_that(worker_join(&rival) == 0);
@@ -1287,7 +1291,7 @@ static void draw_exam(struct driver *d)
     int kind = shared->longest_ms >= 4000 ? (int)luck_below(&d->luck, 6) : FREE; /* a set as often as the others */
     kind = kind > SET ? SET : kind;
     *exam = (struct exam){ .is = (unsigned)kind,
-                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1,
+                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1, .gone = -1,
                            .starves = luck_onein(&d->luck, 3) };
     if (luck_onein(&d->luck, 4))
         bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
@@ -1314,8 +1318,11 @@ static void draw_exam(struct driver *d)
             exam->states[i] = states[which];
     }
     int wanted = (int)luck_below(&d->luck, (uint64_t)shared->servers);
+    int gone = (int)luck_below(&d->luck, (uint64_t)shared->servers);
     if (exam->is == SET && exam->states[wanted] == WELL && !exam->young[wanted])
         exam->wanted = wanted;
+    if (exam->is == SET && exam->states[gone] == WELL && !exam->young[gone] && gone != wanted)
+        exam->gone = gone;
 }
 
 static void apply(struct driver *d, int i)
@@ -1356,6 +1363,18 @@ static void apply(struct driver *d, int i)
     }
 }
 
+/* A member is gone, and its server is a little slow to say so. */
+static void delete_one(struct driver *d)
+{
+    struct exam *exam = &d->shared->exam;
+    wait_for(&exam->deletes);
+    if (exam->gone >= 0) {
+        quorum_str(d->q, exam->gone, "DEL set-%d", (exam->gone + (int)exam->shift) % d->shared->servers);
+        quorum_str(d->q, exam->gone, "CLIENT PAUSE %lld ALL", (long long)d->shared->command_ms / 4);
+    }
+    exam->deleted = true;
+}
+
 static void hold_exam(struct driver *d)
 {
     struct shared *shared = d->shared;
@@ -1371,6 +1390,8 @@ static void hold_exam(struct driver *d)
     for (int i = 0; i < shared->servers && !shared->exam.off; i++)
         apply(d, i);
     shared->exam.applied = true;
+    if (shared->exam.is == SET)
+        delete_one(d);
     assert_int_equal(0, world_wait(d->w, pid));
     end_faults(d, true);
     if (shared->exam.off)
