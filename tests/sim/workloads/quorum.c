@@ -1463,6 +1463,11 @@ static void draw(struct driver *d)
     d->has[DENY] = d->has[DENY] && shared->with_user;
     d->has[LOCK_OUT] = d->has[LOCK_OUT] && shared->with_user;
     d->has[FLUSH] = d->has[FLUSH] && luck_onein(luck, 4);
+    if (shared->skewed && luck_onein(luck, 2)) { /* then tokens rise whatever happens */
+        shared->fenced = true;
+        d->has[RESTART] = d->has[RESTART_TWICE] = d->has[KILL] = d->has[FLUSH] = false;
+        d->has[FREEZE] = d->has[SLOW] = true;
+    }
     for (unsigned i = 0; i < shared->names; i++)
         snprintf(shared->name[i].text, sizeof shared->name[i].text, "jobs-%u", i);
 }
