@@ -139,8 +139,16 @@ static int ask_replicas(const struct confirm *confirm)
     return rc;
 }
 
+/* The next master may have the grant and not this. */
+static void remember(const struct confirm *confirm, const struct lk__call *call)
+{
+    const struct lk__acquire *acquire = confirm->acquire;
+    if (acquire->hold != NULL && lk__options_failover(confirm->object->client->options))
+        lk__lease_remember(acquire->hold->lease, call->epoch, lk__now_us() + acquire->asked_ms * 1000);
+}
+
 /* 0: the server has nothing of it any more. */
-static int give_back(const struct confirm *confirm)
+static int give_back(const struct confirm *confirm, bool again)
 {
     const struct lk__outboxentry *release = lk__acquire_release(confirm->acquire);
     struct lk__answer answer;
@@ -151,7 +159,11 @@ static int give_back(const struct confirm *confirm)
                              .sent = lk__outboxentry_sent(release),
                              .end_us = confirm->end_us };
     int rc = lk__call_run(&call);
-    return rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer) ? EPROTO : rc;
+    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
+        return EPROTO;
+    if (rc == 0 && !again)
+        remember(confirm, &call);
+    return rc;
 }
 
 /* How long the call may still take: up to its limit and one command timeout, and no longer than that from now on. */
@@ -167,7 +179,7 @@ static int undo(const struct confirm *confirm, int code)
 {
     struct lk__acquire *acquire = confirm->acquire;
     bool again = lk__acquirefsm_result(&acquire->waiter.machine)->duplicates_until.date.us != 0;
-    int rc = code == ESTALE && acquire->hold != NULL ? 0 : give_back(confirm);
+    int rc = code == ESTALE && acquire->hold != NULL ? 0 : give_back(confirm, again);
     if (rc == 0 && !again && code == ESTALE)
         return lk__fail(acquire->queues ? ENOTCONN : ESTALE,
                         "%s: granted, and taken away before replicas acknowledged it", confirm->object->what);
