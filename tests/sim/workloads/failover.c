@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * failover.c - a master, two replicas and three Sentinels, and machines that lock while one server takes another's place
+ *
+ * What is judged, in true time: whose promise stands is alone, but for the documented time after a failover that may lose
+ * what no replica had; with wait_replicas of both there is no such time. A hold goes on where the next master has it. What
+ * too few replicas acknowledged is not held. What is free and wanted is had soon after the Sentinels' announcement.
+ */
+#include "workload.h"
+#include "failover.h"
+
+#include <latchkey/latchkey.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MACHINES = 4,
+    THREADS = 3,
+    NAMES = 3,
+    SETTLES_MS = 120000,
+    TOLD_MS = 2500,   /* after the announcement: a second to move, one to be told, and some more */
+    SERVED_MS = 1500, /* likewise: a second, and some more */
+    SYNC_MS = 1000,   /* what is older is at the replicas of a master that is well */
+    PATIENT_LIMIT_MS = 60000,
+    NOTES = 64
+};
+
+#define NS_PER_MS INT64_C(1000000)
+
+enum doing { RESTS, ASKS, HOLDS, GIVES };
+
+/* What a thread does. */
+struct slot {
+    enum doing doing;
+    unsigned name;
+    bool patient;       /* it asks until it is served */
+    bool fixed;
+    int64_t wants_ns;   /* since when it asks */
+    int64_t entered_ns; /* it was told that it holds */
+    int64_t checked_ns; /* its hold had time left then */
+    int64_t until_ns;   /* and was good until then at least */
+    char holder[160];   /* as the server calls it; "": not asked for */
+    int64_t served_ns;
+};
+
+struct name {
+    int64_t idle_ns;    /* somebody had it then, or gave it back */
+    int64_t freed_ns;   /* the last one began to give it back, or learned of its loss */
+    int64_t excused_ns; /* what nobody knows of may hold it until then */
+    uint64_t token;     /* the largest that anybody was told */
+    bool died;          /* its holder was killed, and nobody was told */
+};
+
+/* What calls said last, for who reads why a seed failed. */
+struct note {
+    int64_t asked_ns, said_ns;
+    const char *what;
+    char name;
+    unsigned machine;
+    int code;
+};
+
+struct shared {
+    struct gate over;
+    int replicas; /* wait_replicas */
+    int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
+    bool is_fair, is_robust, is_calm, tokens_rise, is_list;
+    int64_t longest_ms; /* of a use */
+    int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
+    int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
+    int64_t lossy_ns;   /* two may hold until then */
+    int64_t few_ns;     /* since then too few replicas answer; 0: enough do */
+    int64_t failovers;
+    int64_t slowest_ns; /* the longest time that something wanted was free */
+    bool stopped[MACHINES];
+    struct note notes[NOTES];
+    unsigned note_count;
+    struct name names[NAMES];
+    struct slot slots[MACHINES][THREADS];
+};
+
+struct machine {
+    struct failover *failover;
+    struct shared *shared;
+    unsigned number, threads, names;
+    lk_mutex_t mutexes[NAMES];
+    lk_client_t *client;
+};
+
+struct user {
+    struct machine *machine;
+    struct slot *slot;
+    struct luck luck;
+};
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* For who reads why a seed failed. */
+static void print_slots(const struct shared *shared)
+{
+    static const char *const doing[] = { "rests", "asks", "holds", "gives" };
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++) {
+            const struct slot *slot = &shared->slots[i][thread];
+            print_message("%u.%u %s %c%s%s: wants %.3f, entered %.3f, checked %.3f, until %.3f\n", i, thread,
+                          doing[slot->doing], 'a' + (int)slot->name, slot->patient ? ", patient" : "",
+                          slot->fixed ? ", fixed" : "", (double)slot->wants_ns / 1e9, (double)slot->entered_ns / 1e9,
+                          (double)slot->checked_ns / 1e9, (double)slot->until_ns / 1e9);
+        }
+    for (unsigned i = 0; i < NAMES; i++)
+        print_message("%c: idle %.3f, freed %.3f, excused %.3f\n", 'a' + (int)i, (double)shared->names[i].idle_ns / 1e9,
+                      (double)shared->names[i].freed_ns / 1e9, (double)shared->names[i].excused_ns / 1e9);
+    for (unsigned i = shared->note_count > NOTES ? shared->note_count - NOTES : 0; i < shared->note_count; i++) {
+        const struct note *note = &shared->notes[i % NOTES];
+        print_message("%.6f to %.6f: machine %u, %s %c: %d\n", (double)note->asked_ns / 1e9,
+                      (double)note->said_ns / 1e9, note->machine, note->what, note->name, note->code);
+    }
+    print_message("blow %.3f, excused %.3f, lossy %.3f, few %.3f, replicas %d, lease %lld ms, skew %lld ms\n",
+                  (double)shared->blow_ns / 1e9, (double)shared->excused_ns / 1e9, (double)shared->lossy_ns / 1e9,
+                  (double)shared->few_ns / 1e9, shared->replicas, (long long)shared->lease_ms,
+                  (long long)shared->skew_ms);
+}
+
+/* A promise is kept, or all is printed that there is to say. */
+#define keep(shared, promise, ...)                                                                                     \
+    do {                                                                                                               \
+        if (!(promise)) {                                                                                              \
+            print_slots(shared);                                                                                       \
+            broken(__VA_ARGS__);                                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+/* --- promises ------------------------------------------------------------------------------------------------------- */
+
+static bool may_lose(const struct shared *shared, const struct slot *slot)
+{
+    return shared->lossy_ns >= slot->entered_ns - SYNC_MS * NS_PER_MS;
+}
+
+/* A hold that the next master has: it was at the replicas before the first blow, and its lease outlasts what went by since. */
+static bool goes_on(const struct shared *shared, const struct slot *slot, int64_t now_ns)
+{
+    int64_t outage_ms = (now_ns - shared->blow_ns) / NS_PER_MS;
+    if (!shared->is_calm || shared->blow_ns == 0 || slot->entered_ns > shared->blow_ns - SYNC_MS * NS_PER_MS)
+        return false;
+    return slot->fixed || outage_ms + shared->skew_ms < shared->lease_ms * 6 / 10 - shared->timeout_ms;
+}
+
+/* A hold is lost though its promise stood. */
+static void judge_loss(const struct shared *shared, const struct slot *slot, int64_t now_ns)
+{
+    if (now_ns >= slot->until_ns)
+        return;
+    keep(shared, may_lose(shared, slot), "a hold was lost %lld ms before its time, and no server had lost anything",
+         (long long)(slot->until_ns - now_ns) / NS_PER_MS);
+    keep(shared, !goes_on(shared, slot, now_ns), "a hold was lost that the next master has");
+}
+
+static void judge_pair(const struct shared *shared, const struct slot *mine, const struct slot *other)
+{
+    if (other == mine || other->doing != HOLDS || other->name != mine->name)
+        return;
+    keep(shared, other->checked_ns < mine->entered_ns || other->checked_ns <= shared->lossy_ns,
+         "two hold at once, %lld ms after all should have been told",
+         (long long)((other->checked_ns - shared->lossy_ns) / NS_PER_MS));
+    keep(shared, other->until_ns <= mine->entered_ns || may_lose(shared, other), "granted while a promise stands for %lld ms more",
+         (long long)((other->until_ns - mine->entered_ns) / NS_PER_MS));
+}
+
+static void judge_replicas(const struct shared *shared, const struct slot *slot)
+{
+    int64_t few_ns = shared->few_ns;
+    if (few_ns == 0)
+        return;
+    int64_t good_ms = (slot->until_ns - few_ns) / NS_PER_MS;
+    keep(shared, slot->until_ns <= few_ns + shared->lease_ms * NS_PER_MS,
+         "a hold is good for %lld ms after the last replica answered, with a lease of %lld ms", (long long)good_ms,
+         (long long)shared->lease_ms);
+}
+
+static void note(struct user *user, const char *what, int64_t asked_ns, int code)
+{
+    struct shared *shared = user->machine->shared;
+    shared->notes[shared->note_count++ % NOTES] = (struct note){ asked_ns, true_ns(), what,
+                                                                 (char)('a' + user->slot->name),
+                                                                 user->machine->number, code };
+}
+
+/* Has it time left? What it says is a promise. */
+static bool look(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    struct slot *slot = user->slot;
+    int64_t asked_ns = true_ns(), left_ms = 0;
+    int code = lk_mutex_remaining(&user->machine->mutexes[slot->name], &left_ms);
+    must(code == 0 || code == ESTALE, "lk_mutex_remaining() returned %d", code);
+    if (code != 0) {
+        note(user, "look", asked_ns, code);
+        judge_loss(shared, slot, asked_ns);
+        shared->names[slot->name].freed_ns = true_ns();
+        return false;
+    }
+    slot->checked_ns = asked_ns;
+    slot->until_ns = asked_ns + left_ms * NS_PER_MS * 99 / 100;
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++)
+            judge_pair(shared, slot, &shared->slots[i][thread]);
+    judge_replicas(shared, slot);
+    return true;
+}
+
+/* --- a use ------------------------------------------------------------------------------------------------------------ */
+
+static void judge_token(struct user *user, uint64_t before)
+{
+    uint64_t token = 0;
+    struct name *name = &user->machine->shared->names[user->slot->name];
+    if (lk_mutex_token(&user->machine->mutexes[user->slot->name], &token) != 0)
+        return;
+    keep(user->machine->shared, token > before || !user->machine->shared->tokens_rise, "token %llu follows %llu", (unsigned long long)token,
+         (unsigned long long)before);
+    name->token = token > name->token ? token : name->token;
+}
+
+/* Granted just now, to who asked at `asked_ns`. */
+static void judge_grant(struct user *user, int64_t asked_ns, int code)
+{
+    struct shared *shared = user->machine->shared;
+    struct name *name = &shared->names[user->slot->name];
+    keep(shared, shared->few_ns == 0 || asked_ns < shared->few_ns, "granted without the replicas");
+    keep(shared, shared->few_ns == 0 || name->freed_ns < shared->few_ns, "handed over without the replicas");
+    keep(shared, !name->died || code == EOWNERDEAD, "who follows a dead holder was not told");
+    name->died = false;
+}
+
+static void excuse(struct name *name, int64_t ms)
+{
+    name->excused_ns = later(name->excused_ns, true_ns() + ms * NS_PER_MS);
+}
+
+static void give_back(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    struct slot *slot = user->slot;
+    struct name *name = &shared->names[slot->name];
+    slot->doing = GIVES;
+    name->freed_ns = name->idle_ns = true_ns();
+    int64_t asked_ns = true_ns();
+    int code = lk_mutex_unlock(&user->machine->mutexes[slot->name]);
+    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "an unlock returned %d", code);
+    note(user, "unlock", asked_ns, code);
+    if (code == ESTALE)
+        judge_loss(shared, slot, asked_ns);
+    if (code == EIO || code == ENOTCONN)
+        excuse(name, later(lk_errorsettles(), code == ENOTCONN ? shared->lease_ms : 0));
+    name->idle_ns = true_ns();
+    slot->doing = RESTS;
+}
+
+static void use_it(struct user *user, int code)
+{
+    struct shared *shared = user->machine->shared;
+    struct slot *slot = user->slot;
+    lk_mutex_t *mutex = &user->machine->mutexes[slot->name];
+    int64_t end_ns = true_ns() + luck_about(&user->luck, 1, shared->longest_ms) * NS_PER_MS;
+    if (code == EOWNERDEAD)
+        (void)lk_mutex_consistent(mutex);
+    while (true_ns() < end_ns && look(user))
+        rest_ms(luck_about(&user->luck, 1, 40));
+    give_back(user);
+}
+
+static void ask(struct user *user)
+{
+    struct shared *shared = user->machine->shared;
+    struct slot *slot = user->slot;
+    struct name *name = &shared->names[slot->name];
+    uint64_t before = name->token;
+    int64_t asked_ns = true_ns();
+    lk_how_t how = LK_HOW_INIT;
+    how.timeout_ms = slot->patient ? PATIENT_LIMIT_MS : luck_about(&user->luck, 0 + 1, 3000);
+    how.fixed = slot->fixed;
+    slot->doing = ASKS;
+    int code = lk_mutex_lockwith(&user->machine->mutexes[slot->name], &how);
+    note(user, "lock", asked_ns, code);
+    must(code == 0 || code == EOWNERDEAD || code == ETIMEDOUT || code == ENOTCONN || code == EIO, "a lock returned %d",
+         code);
+    if (code == 0 || code == EOWNERDEAD) {
+        judge_grant(user, asked_ns, code);
+        slot->served_ns = slot->entered_ns = true_ns();
+        slot->checked_ns = slot->until_ns = 0;
+        slot->doing = HOLDS;
+        judge_token(user, before);
+        use_it(user, code);
+        slot->patient = false;
+    } else if (code == EIO) {
+        excuse(name, lk_errorsettles());
+    }
+    slot->doing = RESTS;
+}
+
+static int use(void *arg)
+{
+    struct user *user = arg;
+    struct slot *slot = user->slot;
+    while (!gate_is_open(&user->machine->shared->over)) {
+        if (!slot->patient) {
+            slot->name = (unsigned)luck_below(&user->luck, user->machine->names);
+            slot->patient = luck_below(&user->luck, 4) != 0;
+            slot->fixed = luck_onein(&user->luck, 4);
+            slot->wants_ns = true_ns();
+        }
+        ask(user);
+        rest_ms(luck_about(&user->luck, 1, slot->patient ? 20 : 500));
+    }
+    return 0;
+}
+
+static void open_machine(struct machine *machine)
+{
+    const struct shared *shared = machine->shared;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    char options[256];
+    attr.fair = shared->is_fair;
+    attr.robust = shared->is_robust;
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&poll=%lldms&clock_skew=%lldms",
+             (long long)shared->lease_ms, (long long)shared->timeout_ms, (long long)shared->poll_ms,
+             (long long)shared->skew_ms);
+    if (shared->replicas > 0)
+        snprintf(options + strlen(options), sizeof options - strlen(options), "&wait_replicas=%d", shared->replicas);
+    const char *url = failover_url(machine->failover, options);
+    int64_t until_ms = true_ms() + SETTLES_MS; /* one that begins while there is no master */
+    while (lk_client_open(&machine->client, url) != 0)
+        must(true_ms() < until_ms, "no client could be opened: %s", lk_errortext());
+    for (unsigned i = 0; i < machine->names; i++) {
+        char name[8] = { 'm', (char)('a' + i) };
+        assert_lk(0, lk_mutex_init(&machine->mutexes[i], machine->client, name, &attr));
+    }
+}
+
+static int run_machine(struct world *w, void *arg)
+{
+    struct machine *machine = arg;
+    struct user users[THREADS];
+    struct worker workers[THREADS];
+    machine_begins(machine->number);
+    world_ready(w);
+    open_machine(machine);
+    for (unsigned i = 0; i < machine->threads; i++) {
+        users[i] = (struct user){ machine, &machine->shared->slots[machine->number][i], luck_begin() };
+        worker_start(&workers[i], use, &users[i]);
+    }
+    for (unsigned i = 0; i < machine->threads; i++)
+        assert_that(worker_join(&workers[i]) == 0);
+    for (unsigned i = 0; i < machine->names; i++)
+        assert_lk(0, lk_mutex_destroy(&machine->mutexes[i]));
+    lk_client_close(machine->client);
+    return 0;
+}
+
+/* --- who watches -------------------------------------------------------------------------------------------------------- */
+
+/* Since when somebody wants it, who is not stopped; 0: nobody. */
+static int64_t wanted_since(const struct shared *shared, unsigned name)
+{
+    int64_t since_ns = 0;
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS && !shared->stopped[i]; thread++) {
+            const struct slot *slot = &shared->slots[i][thread];
+            if (slot->patient && slot->doing != HOLDS && slot->doing != GIVES && slot->name == name)
+                since_ns = since_ns == 0 || slot->wants_ns < since_ns ? slot->wants_ns : since_ns;
+        }
+    return since_ns;
+}
+
+static bool is_had(const struct shared *shared, unsigned name)
+{
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++) {
+            const struct slot *slot = &shared->slots[i][thread];
+            if (slot->name == name && (slot->doing == HOLDS || slot->doing == GIVES))
+                return true;
+        }
+    return false;
+}
+
+static struct failover *the_servers; /* of the first process */
+
+/* What the master says of it, which only its clients should know: for who reads why a seed failed. */
+static void print_master(unsigned number)
+{
+    const char name[] = { 'm', (char)('a' + number), 0 };
+    int master = failover_master(the_servers);
+    print_message("at node %d: %s, %lld ms left, %lld wait\n", master,
+                  failover_str(the_servers, master, "EVAL %s 1 %s", "return redis.call('HKEYS', KEYS[1])[1] or 'free'", name),
+                  (long long)failover_int(the_servers, master, "PTTL %s", name),
+                  (long long)failover_int(the_servers, master, "ZCARD latchkey:queue:mutex:{%s}", name));
+}
+
+static void judge_service(struct shared *shared, unsigned number)
+{
+    struct name *name = &shared->names[number];
+    int64_t now_ns = true_ns(), since_ns = wanted_since(shared, number);
+    if (is_had(shared, number))
+        name->idle_ns = now_ns;
+    if (since_ns == 0 || !shared->is_calm)
+        return;
+    since_ns = later(later(since_ns, name->idle_ns), later(shared->excused_ns, name->excused_ns));
+    shared->slowest_ns = later(shared->slowest_ns, now_ns - since_ns);
+    if (now_ns - since_ns > SERVED_MS * NS_PER_MS)
+        print_master(number);
+    keep(shared, now_ns - since_ns <= SERVED_MS * NS_PER_MS, "%c is free and wanted, and nobody has had it for %d ms",
+         'a' + (int)number, SERVED_MS);
+}
+
+static int watch(void *arg)
+{
+    struct shared *shared = arg;
+    while (!gate_is_open(&shared->over)) {
+        for (unsigned i = 0; i < NAMES; i++)
+            judge_service(shared, i);
+        rest_ms(20);
+    }
+    return 0;
+}
+
+/* --- faults -------------------------------------------------------------------------------------------------------------- */
+
+enum kind { KILL, CUT_AND_KILL, STOP, CUT_OFF, DEMAND, LOSE_REPLICAS, STOP_MACHINE, KILL_MACHINE, KILL_SENTINEL, KINDS };
+
+struct driver {
+    struct world *w;
+    struct failover *failover;
+    struct shared *shared;
+    struct luck luck;
+    bool kinds[KINDS];
+    unsigned machine_count;
+    struct machine machines[MACHINES];
+    pid_t pids[MACHINES];
+};
+
+static void blow(struct driver *driver)
+{
+    struct shared *shared = driver->shared;
+    shared->blow_ns = shared->blow_ns != 0 ? shared->blow_ns : true_ns();
+    shared->excused_ns = INT64_MAX;
+}
+
+static void may_be_lost(struct driver *driver)
+{
+    if (driver->shared->replicas < FAILOVER_NODES - 1)
+        driver->shared->lossy_ns = INT64_MAX;
+}
+
+static void announced(struct driver *driver, int64_t at_ms)
+{
+    struct shared *shared = driver->shared;
+    if (shared->lossy_ns == INT64_MAX && shared->is_calm)
+        shared->lossy_ns = (at_ms + TOLD_MS) * NS_PER_MS;
+    if (shared->replicas == 0)
+        shared->excused_ns = at_ms * NS_PER_MS;
+    shared->failovers++;
+}
+
+static void await_next(struct driver *driver, int old)
+{
+    int64_t at_ms;
+    failover_await(driver->failover, old, &at_ms);
+    announced(driver, at_ms);
+}
+
+static void kill_master(struct driver *driver, int master, bool cut)
+{
+    int64_t cut_ms = luck_about(&driver->luck, 10, 3000);
+    if (!fault_happens("the master is %s", cut ? "cut off and killed" : "killed"))
+        return;
+    blow(driver);
+    may_be_lost(driver);
+    if (cut) {
+        failover_cutoff(driver->failover, master);
+        rest_ms(cut_ms);
+    }
+    failover_kill(driver->failover, master);
+    await_next(driver, master);
+    rest_ms(luck_about(&driver->luck, 10, 3000));
+    failover_start(driver->failover, master);
+}
+
+static void stop_master(struct driver *driver, int master)
+{
+    int64_t more_ms = luck_about(&driver->luck, 10, 5000);
+    if (!fault_happens("the master stands still"))
+        return;
+    blow(driver);
+    may_be_lost(driver);
+    failover_stop(driver->failover, master);
+    await_next(driver, master);
+    rest_ms(more_ms);
+    failover_cont(driver->failover, master);
+}
+
+static void cut_master_off(struct driver *driver, int master)
+{
+    int64_t more_ms = luck_about(&driver->luck, 10, 20000);
+    if (!fault_happens("the master is cut off"))
+        return;
+    blow(driver);
+    may_be_lost(driver);
+    failover_cutoff(driver->failover, master);
+    await_next(driver, master);
+    rest_ms(more_ms);
+    failover_heal(driver->failover, master);
+}
+
+static void demand(struct driver *driver, int master)
+{
+    if (!fault_happens("a failover is demanded"))
+        return;
+    blow(driver);
+    may_be_lost(driver);
+    failover_demand(driver->failover);
+    await_next(driver, master);
+}
+
+/* One replica or both stand still. */
+static void lose_replicas(struct driver *driver, int master)
+{
+    struct shared *shared = driver->shared;
+    int64_t longest_ms = shared->lease_ms * 3 / 2, length_ms = luck_about(&driver->luck, 100, later(longest_ms, 200));
+    bool both = luck_onein(&driver->luck, 2);
+    int first = (master + 1) % FAILOVER_NODES, second = (master + 2) % FAILOVER_NODES;
+    if (!fault_happens("%s", both ? "the replicas stand still" : "a replica stands still"))
+        return;
+    blow(driver);
+    failover_stop(driver->failover, first);
+    if (both)
+        failover_stop(driver->failover, second);
+    if (shared->replicas > (both ? 0 : 1))
+        shared->few_ns = true_ns();
+    rest_ms(length_ms);
+    shared->few_ns = 0;
+    failover_cont(driver->failover, first);
+    if (both)
+        failover_cont(driver->failover, second);
+}
+
+static int64_t silent_ms(const struct shared *shared)
+{
+    return shared->lease_ms + shared->skew_ms + 10000 + 4 * shared->poll_ms;
+}
+
+static void stop_machine(struct driver *driver, bool (*again)(struct driver *driver))
+{
+    struct shared *shared = driver->shared;
+    unsigned number = (unsigned)luck_below(&driver->luck, driver->machine_count);
+    int64_t length_ms = luck_about(&driver->luck, 100, 2 * shared->lease_ms);
+    if (!fault_happens("machine %u stands still", number))
+        return;
+    shared->stopped[number] = true;
+    world_stop(driver->pids[number]);
+    if (luck_onein(&driver->luck, 2))
+        again(driver);
+    rest_ms(length_ms);
+    if (shared->lossy_ns != 0 && shared->replicas < FAILOVER_NODES - 1)
+        shared->lossy_ns = later(shared->lossy_ns, true_ns() + TOLD_MS * NS_PER_MS);
+    world_cont(driver->pids[number]);
+    shared->stopped[number] = false;
+    for (unsigned i = 0; i < NAMES; i++)
+        excuse(&shared->names[i], silent_ms(shared));
+}
+
+/* What a machine had when it was killed. */
+static void bury(struct driver *driver, unsigned number)
+{
+    struct shared *shared = driver->shared;
+    for (unsigned thread = 0; thread < THREADS; thread++) {
+        struct slot *slot = &shared->slots[number][thread];
+        if (slot->doing == HOLDS && slot->until_ns > true_ns() && shared->is_robust &&
+            shared->replicas == FAILOVER_NODES - 1 && shared->is_calm)
+            shared->names[slot->name].died = true;
+        memset(slot, 0, sizeof *slot);
+    }
+    for (unsigned i = 0; i < NAMES; i++)
+        excuse(&shared->names[i], silent_ms(shared));
+}
+
+static void kill_machine(struct driver *driver)
+{
+    unsigned number = (unsigned)luck_below(&driver->luck, driver->machine_count);
+    int64_t length_ms = luck_about(&driver->luck, 10, 3000);
+    if (!fault_happens("machine %u is killed", number))
+        return;
+    driver->shared->stopped[number] = true;
+    world_stop(driver->pids[number]);
+    bury(driver, number);
+    world_kill(driver->w, driver->pids[number]);
+    rest_ms(length_ms);
+    driver->shared->stopped[number] = false;
+    driver->pids[number] = world_fork(driver->w, run_machine, &driver->machines[number]);
+}
+
+static void kill_sentinel(struct driver *driver)
+{
+    int number = (int)luck_below(&driver->luck, FAILOVER_SENTINELS);
+    int64_t length_ms = luck_about(&driver->luck, 10, 3000);
+    if (!fault_happens("Sentinel %d is killed", number))
+        return;
+    failover_killsentinel(driver->failover, number);
+    rest_ms(length_ms);
+    failover_startsentinel(driver->failover, number);
+}
+
+static bool strike_servers(struct driver *driver)
+{
+    static void (*const blows[])(struct driver *driver, int master) = { [STOP] = stop_master, [CUT_OFF] = cut_master_off,
+                                                                        [DEMAND] = demand,
+                                                                        [LOSE_REPLICAS] = lose_replicas };
+    int master = failover_master(driver->failover);
+    enum kind kind = (enum kind)luck_below(&driver->luck, LOSE_REPLICAS + 1);
+    if (master < 0 || !driver->kinds[kind])
+        return false;
+    if (kind == KILL || kind == CUT_AND_KILL)
+        kill_master(driver, master, kind == CUT_AND_KILL);
+    else
+        blows[kind](driver, master);
+    return true;
+}
+
+static void strike(struct driver *driver)
+{
+    enum kind kind = (enum kind)luck_below(&driver->luck, KINDS);
+    if (kind <= LOSE_REPLICAS)
+        strike_servers(driver);
+    else if (!driver->kinds[kind])
+        return;
+    else if (kind == STOP_MACHINE)
+        stop_machine(driver, strike_servers);
+    else if (kind == KILL_MACHINE)
+        kill_machine(driver);
+    else
+        kill_sentinel(driver);
+}
+
+/* All is well again: nothing is lost any more, and everybody is served. */
+static void settle(struct driver *driver)
+{
+    struct shared *shared = driver->shared;
+    eventually(failover_settled(driver->failover), SETTLES_MS);
+    if (shared->excused_ns == INT64_MAX)
+        shared->excused_ns = true_ns();
+    if (shared->lossy_ns == INT64_MAX)
+        shared->lossy_ns = true_ns() + TOLD_MS * NS_PER_MS;
+    rest_ms(SYNC_MS);
+    shared->blow_ns = 0;
+}
+
+static void draw_settings(struct shared *shared, struct luck *luck, struct driver *driver)
+{
+    static const int replicas[] = { 0, 0, 0, 0, 2, 2, 2, 1 };
+    shared->replicas = replicas[luck_below(luck, 8)];
+    shared->lease_ms = luck_about(luck, 4000, 60000);
+    shared->timeout_ms = luck_about(luck, 300, 800);
+    shared->poll_ms = luck_about(luck, 500, 5000);
+    shared->skew_ms = luck_about(luck, 200, shared->lease_ms / 4);
+    shared->longest_ms = luck_about(luck, 50, 2 * shared->lease_ms);
+    shared->is_fair = luck_onein(luck, 2);
+    shared->is_robust = luck_onein(luck, 3);
+    shared->is_calm = luck_below(luck, 4) != 0;
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        driver->kinds[kind] = luck_onein(luck, 2);
+}
+
+/* Clocks of servers differ by less than clock_skew, drift of a minute or two included. */
+static void draw_clocks(struct driver *driver, struct luck *luck)
+{
+    struct shared *shared = driver->shared;
+    bool differ = luck_onein(luck, 2);
+    int64_t most_ms = shared->skew_ms - 60;
+    for (int node = 0; node < FAILOVER_NODES && differ; node++)
+        failover_setclock(driver->failover, node, (int64_t)luck_below(luck, (uint64_t)most_ms + 1) - most_ms / 2);
+    shared->tokens_rise = !differ || shared->replicas == FAILOVER_NODES - 1;
+}
+
+static void begin_machines(struct driver *driver)
+{
+    struct luck *luck = &driver->luck;
+    unsigned names = 1 + (unsigned)luck_below(luck, NAMES), threads = 1 + (unsigned)luck_below(luck, THREADS);
+    driver->machine_count = 2 + (unsigned)luck_below(luck, MACHINES - 1);
+    for (unsigned i = 0; i < driver->machine_count; i++) {
+        driver->machines[i] = (struct machine){
+            .failover = driver->failover, .shared = driver->shared, .number = i, .threads = threads, .names = names
+        };
+        driver->pids[i] = world_fork(driver->w, run_machine, &driver->machines[i]);
+    }
+}
+
+static void judge_end(struct driver *driver)
+{
+    int64_t calm_ms = 3 * SERVED_MS;
+    rest_ms(calm_ms);
+    (void)driver;
+}
+
+static void workload(struct world *w)
+{
+    struct shared *shared = world_shared(w, sizeof *shared);
+    struct driver driver = { .w = w, .shared = shared, .luck = luck_begin() };
+    struct luck luck = luck_begin();
+    struct worker watcher;
+    driver.failover = failover_begin(w, "");
+    the_servers = driver.failover;
+    draw_settings(shared, &luck, &driver);
+    draw_clocks(&driver, &luck);
+    begin_machines(&driver);
+    rest_ms(1000);
+    worker_start(&watcher, watch, shared);
+    if (!shared->is_calm) {
+        shared->lossy_ns = INT64_MAX;
+        storm_begin();
+    }
+    for (unsigned rounds = 3 + (unsigned)luck_below(&luck, 4); rounds > 0; rounds--) {
+        rest_ms(luck_about(&luck, 100, 8000));
+        strike(&driver);
+        if (luck_below(&luck, 4) != 0)
+            settle(&driver);
+    }
+    if (!shared->is_calm) {
+        storm_end();
+        rest_ms(TROUBLE_MS);
+        shared->is_calm = true;
+    }
+    settle(&driver);
+    judge_end(&driver);
+    gate_open(&shared->over);
+    assert_that(worker_join(&watcher) == 0);
+    for (unsigned i = 0; i < driver.machine_count; i++)
+        assert_int_equal(0, world_wait(w, driver.pids[i]));
+    print_message("replicas %d, lease %lld ms: %lld failovers, slowest %lld ms\n", shared->replicas,
+                  (long long)shared->lease_ms, (long long)shared->failovers, (long long)(shared->slowest_ns / NS_PER_MS));
+}
+
+int main(void)
+{
+    return workload_run(NULL, workload);
+}
