@@ -425,6 +425,7 @@ void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us)
         lk__list_append(&dog->released, &lease->all);
         dog->released_count++;
         lk__lease_ref(lease);
+        lk__renewal_releaseagain(dog, lease, lk__now_us()); /* that server may have been left meanwhile */
     }
     struct lk__lease *forgotten = oldest_over(dog, 0);
     lk__mu_unlock(&dog->mu);

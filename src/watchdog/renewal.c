@@ -382,25 +382,29 @@ static bool has_moved(struct lk__watchdog *dog, const struct lk__lease *lease)
     return epoch != 0 && lease->epoch != 0 && epoch != lease->epoch;
 }
 
-/* The new server is told of each release that the watchdog remembers. */
-static void release_again(struct lk__watchdog *dog, int64_t now_us)
+void lk__renewal_releaseagain(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    for (struct lk__link *l = lk__list_first(&dog->released); l != NULL; l = lk__list_next(&dog->released, l)) {
-        struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
-        if (now_us >= lease->release.end_us || !has_moved(dog, lease))
-            continue;
-        lease->epoch = node_of(dog, lease)->underway.epoch;
-        lease->release.unawaited = true;
-        lk__outbox_add(dog, &lease->release, lease->release.end_us);
-    }
+    if (now_us >= lease->release.end_us || !has_moved(dog, lease))
+        return;
+    lease->epoch = node_of(dog, lease)->underway.epoch;
+    lease->release.unawaited = true;
+    lk__outbox_add(dog, &lease->release, lease->release.end_us);
+}
+
+/* The new server is told of each release that the watchdog remembers. */
+static void release_all_again(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    for (struct lk__link *l = lk__list_first(&dog->released); l != NULL; l = lk__list_next(&dog->released, l))
+        lk__renewal_releaseagain(dog, LK__CONTAINER(l, struct lk__lease, all), now_us);
 }
 
 void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     dog->unsent = false;
-    release_again(dog, now_us);
+    release_all_again(dog, now_us);
     for (struct lk__link *l = lk__list_first(&dog->leases), *next; l != NULL; l = next) {
         struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
         next = lk__list_next(&dog->leases, l); /* one that is lost now leaves the list */
