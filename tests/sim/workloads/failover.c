@@ -282,7 +282,7 @@ static void ask(struct user *user)
     uint64_t before = name->token;
     int64_t asked_ns = true_ns();
     lk_how_t how = LK_HOW_INIT;
-    how.timeout_ms = slot->patient ? PATIENT_LIMIT_MS : luck_about(&user->luck, 0 + 1, 3000);
+    how.timeout_ms = slot->patient ? PATIENT_LIMIT_MS : luck_about(&user->luck, 1, 3000);
     how.fixed = slot->fixed;
     slot->doing = ASKS;
     int code = lk_mutex_lockwith(&user->machine->mutexes[slot->name], &how);
@@ -725,7 +725,7 @@ static void workload(struct world *w)
     for (unsigned rounds = 3 + (unsigned)luck_below(&luck, 4); rounds > 0; rounds--) {
         rest_ms(luck_about(&luck, 100, 8000));
         strike(&driver);
-        if (luck_below(&luck, 4) != 0)
+        if (shared->is_calm && luck_below(&luck, 4) != 0)
             settle(&driver);
     }
     if (!shared->is_calm) {
