@@ -393,7 +393,7 @@ void lk__renewal_releaseagain(struct lk__watchdog *dog, struct lk__lease *lease,
 }
 
 /* The new server is told of each release that the watchdog remembers. */
-static void release_all_again(struct lk__watchdog *dog, int64_t now_us)
+static void release_again(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     for (struct lk__link *l = lk__list_first(&dog->released); l != NULL; l = lk__list_next(&dog->released, l))
@@ -404,7 +404,7 @@ void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     dog->unsent = false;
-    release_all_again(dog, now_us);
+    release_again(dog, now_us);
     for (struct lk__link *l = lk__list_first(&dog->leases), *next; l != NULL; l = next) {
         struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
         next = lk__list_next(&dog->leases, l); /* one that is lost now leaves the list */

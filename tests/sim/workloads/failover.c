@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * failover.c - a master, two replicas and three Sentinels, and machines that lock while one server takes another's place
+ * failover.c - a master, two replicas and three Sentinels, and machines that lock while one server takes another's place;
+ * or three nodes of a cluster, whose slots move, and which are away for a while
  *
  * What is judged, in true time: whose promise stands is alone, but for the documented time after a failover that may lose
  * what no replica had; with wait_replicas of both there is no such time. A hold goes on where the next master has it. What
- * too few replicas acknowledged is not held. What is free and wanted is had soon after the Sentinels' announcement.
+ * too few replicas acknowledged is not held. What is free and wanted is had soon after the Sentinels' announcement. A cluster
+ * without failovers loses nothing: whoever holds goes on, and gives back while a slot moves.
  */
 #include "workload.h"
 #include "failover.h"
+#include "cluster.h"
+#include "certificates.h"
 
 #include <latchkey/latchkey.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -49,6 +54,7 @@ struct name {
     int64_t freed_ns;   /* the last one began to give it back, or learned of its loss */
     int64_t excused_ns; /* what nobody knows of may hold it until then */
     uint64_t token;     /* the largest that anybody was told */
+    bool left;          /* somebody stopped waiting, and the next master may not know */
     bool died;          /* its holder was killed, and nobody was told */
 };
 
@@ -64,8 +70,10 @@ struct note {
 struct shared {
     struct gate over;
     int replicas; /* wait_replicas */
+    bool is_cluster;
+    bool is_moving; /* a slot is, and nothing else is the matter */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
-    bool is_fair, is_robust, is_calm, tokens_rise, is_list;
+    bool is_fair, is_robust, is_calm, tokens_rise;
     int64_t longest_ms; /* of a use */
     int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
     int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
@@ -81,7 +89,7 @@ struct shared {
 };
 
 struct machine {
-    struct failover *failover;
+    const char *url, *const *name_of;
     struct shared *shared;
     unsigned number, threads, names;
     lk_mutex_t mutexes[NAMES];
@@ -200,6 +208,7 @@ static bool look(struct user *user)
     must(code == 0 || code == ESTALE, "lk_mutex_remaining() returned %d", code);
     if (code != 0) {
         note(user, "look", asked_ns, code);
+        keep(shared, !shared->is_cluster || slot->fixed, "a hold was not renewed");
         judge_loss(shared, slot, asked_ns);
         shared->names[slot->name].freed_ns = true_ns();
         return false;
@@ -234,6 +243,7 @@ static void judge_grant(struct user *user, int64_t asked_ns, int code)
     keep(shared, shared->few_ns == 0 || asked_ns < shared->few_ns, "granted without the replicas");
     keep(shared, shared->few_ns == 0 || name->freed_ns < shared->few_ns, "handed over without the replicas");
     keep(shared, !name->died || code == EOWNERDEAD, "who follows a dead holder was not told");
+    keep(shared, code != EOWNERDEAD || !shared->is_cluster, "told of a dead holder, and nobody died");
     name->died = false;
 }
 
@@ -250,9 +260,11 @@ static void give_back(struct user *user)
     slot->doing = GIVES;
     name->freed_ns = name->idle_ns = true_ns();
     int64_t asked_ns = true_ns();
+    bool was_moving = shared->is_moving;
     int code = lk_mutex_unlock(&user->machine->mutexes[slot->name]);
     must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "an unlock returned %d", code);
     note(user, "unlock", asked_ns, code);
+    keep(shared, code == 0 || !was_moving || !shared->is_moving, "while a slot moves an unlock returned %d", code);
     if (code == ESTALE)
         judge_loss(shared, slot, asked_ns);
     if (code == EIO || code == ENOTCONN)
@@ -289,7 +301,8 @@ static void ask(struct user *user)
     note(user, "lock", asked_ns, code);
     must(code == 0 || code == EOWNERDEAD || code == ETIMEDOUT || code == ENOTCONN || code == EIO, "a lock returned %d",
          code);
-    if (code == 0 || code == EOWNERDEAD) {
+    bool is_held = code == 0 || code == EOWNERDEAD;
+    if (is_held) {
         judge_grant(user, asked_ns, code);
         slot->served_ns = slot->entered_ns = true_ns();
         slot->checked_ns = slot->until_ns = 0;
@@ -300,6 +313,7 @@ static void ask(struct user *user)
     } else if (code == EIO) {
         excuse(name, lk_errorsettles());
     }
+    name->left |= !is_held && shared->excused_ns == INT64_MAX;
     slot->doing = RESTS;
 }
 
@@ -320,26 +334,17 @@ static int use(void *arg)
     return 0;
 }
 
+/* One that begins while there is no master tries again. */
 static void open_machine(struct machine *machine)
 {
-    const struct shared *shared = machine->shared;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    char options[256];
-    attr.fair = shared->is_fair;
-    attr.robust = shared->is_robust;
-    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&poll=%lldms&clock_skew=%lldms",
-             (long long)shared->lease_ms, (long long)shared->timeout_ms, (long long)shared->poll_ms,
-             (long long)shared->skew_ms);
-    if (shared->replicas > 0)
-        snprintf(options + strlen(options), sizeof options - strlen(options), "&wait_replicas=%d", shared->replicas);
-    const char *url = failover_url(machine->failover, options);
-    int64_t until_ms = true_ms() + SETTLES_MS; /* one that begins while there is no master */
-    while (lk_client_open(&machine->client, url) != 0)
+    attr.fair = machine->shared->is_fair;
+    attr.robust = machine->shared->is_robust;
+    int64_t until_ms = true_ms() + SETTLES_MS;
+    while (lk_client_open(&machine->client, machine->url) != 0)
         must(true_ms() < until_ms, "no client could be opened: %s", lk_errortext());
-    for (unsigned i = 0; i < machine->names; i++) {
-        char name[8] = { 'm', (char)('a' + i) };
-        assert_lk(0, lk_mutex_init(&machine->mutexes[i], machine->client, name, &attr));
-    }
+    for (unsigned i = 0; i < machine->names; i++)
+        assert_lk(0, lk_mutex_init(&machine->mutexes[i], machine->client, machine->name_of[i], &attr));
 }
 
 static int run_machine(struct world *w, void *arg)
@@ -388,17 +393,18 @@ static bool is_had(const struct shared *shared, unsigned name)
     return false;
 }
 
-static struct failover *the_servers; /* of the first process */
+static struct failover *the_servers; /* of the first process; NULL: it has a cluster */
 
 /* What the master says of it, which only its clients should know: for who reads why a seed failed. */
 static void print_master(unsigned number)
 {
     const char name[] = { 'm', (char)('a' + number), 0 };
     int master = failover_master(the_servers);
-    print_message("at node %d: %s, %lld ms left, %lld wait\n", master,
-                  failover_str(the_servers, master, "EVAL %s 1 %s", "return redis.call('HKEYS', KEYS[1])[1] or 'free'", name),
-                  (long long)failover_int(the_servers, master, "PTTL %s", name),
-                  (long long)failover_int(the_servers, master, "ZCARD latchkey:queue:mutex:{%s}", name));
+    if (master >= 0)
+        print_message("at node %d: %s\n", master,
+                      failover_str(the_servers, master, "EVAL %s 1 %s",
+                                   "return (redis.call('HKEYS', KEYS[1])[1] or 'free') .. ', ' .. redis.call('PTTL', KEYS[1])",
+                                   name));
 }
 
 static void judge_service(struct shared *shared, unsigned number)
@@ -411,7 +417,7 @@ static void judge_service(struct shared *shared, unsigned number)
         return;
     since_ns = later(later(since_ns, name->idle_ns), later(shared->excused_ns, name->excused_ns));
     shared->slowest_ns = later(shared->slowest_ns, now_ns - since_ns);
-    if (now_ns - since_ns > SERVED_MS * NS_PER_MS)
+    if (now_ns - since_ns > SERVED_MS * NS_PER_MS && the_servers != NULL)
         print_master(number);
     keep(shared, now_ns - since_ns <= SERVED_MS * NS_PER_MS, "%c is free and wanted, and nobody has had it for %d ms",
          'a' + (int)number, SERVED_MS);
@@ -435,13 +441,32 @@ enum kind { KILL, CUT_AND_KILL, STOP, CUT_OFF, DEMAND, LOSE_REPLICAS, STOP_MACHI
 struct driver {
     struct world *w;
     struct failover *failover;
+    struct cluster *cluster;
     struct shared *shared;
+    const char *url;
+    const char *names[NAMES];
+    unsigned name_count;
     struct luck luck;
     bool kinds[KINDS];
     unsigned machine_count;
     struct machine machines[MACHINES];
     pid_t pids[MACHINES];
 };
+
+static int64_t silent_ms(const struct shared *shared)
+{
+    return shared->lease_ms + shared->skew_ms + 10000 + 4 * shared->poll_ms;
+}
+
+/* A server may still hand something to who is not there any more. */
+static void excuse_the_dead(struct shared *shared)
+{
+    for (unsigned i = 0; i < NAMES; i++) {
+        if (shared->names[i].left)
+            excuse(&shared->names[i], 10000 + 4 * shared->poll_ms);
+        shared->names[i].left = false;
+    }
+}
 
 static void blow(struct driver *driver)
 {
@@ -461,8 +486,10 @@ static void announced(struct driver *driver, int64_t at_ms)
     struct shared *shared = driver->shared;
     if (shared->lossy_ns == INT64_MAX && shared->is_calm)
         shared->lossy_ns = (at_ms + TOLD_MS) * NS_PER_MS;
-    if (shared->replicas == 0)
+    if (shared->replicas == 0) {
         shared->excused_ns = at_ms * NS_PER_MS;
+        excuse_the_dead(shared);
+    }
     shared->failovers++;
 }
 
@@ -548,12 +575,7 @@ static void lose_replicas(struct driver *driver, int master)
         failover_cont(driver->failover, second);
 }
 
-static int64_t silent_ms(const struct shared *shared)
-{
-    return shared->lease_ms + shared->skew_ms + 10000 + 4 * shared->poll_ms;
-}
-
-static void stop_machine(struct driver *driver, bool (*again)(struct driver *driver))
+static void stop_machine(struct driver *driver, void (*again)(struct driver *driver))
 {
     struct shared *shared = driver->shared;
     unsigned number = (unsigned)luck_below(&driver->luck, driver->machine_count);
@@ -614,34 +636,47 @@ static void kill_sentinel(struct driver *driver)
     failover_startsentinel(driver->failover, number);
 }
 
-static bool strike_servers(struct driver *driver)
+/* One of the kinds below `limit` that this seed has; `limit`: it has none. */
+static unsigned draw_kind(struct driver *driver, unsigned limit)
+{
+    unsigned kinds[KINDS], count = 0;
+    for (unsigned kind = 0; kind < limit; kind++)
+        if (driver->kinds[kind])
+            kinds[count++] = kind;
+    return count > 0 ? kinds[luck_below(&driver->luck, count)] : limit;
+}
+
+static void strike_master(struct driver *driver, unsigned kind)
 {
     static void (*const blows[])(struct driver *driver, int master) = { [STOP] = stop_master, [CUT_OFF] = cut_master_off,
                                                                         [DEMAND] = demand,
                                                                         [LOSE_REPLICAS] = lose_replicas };
     int master = failover_master(driver->failover);
-    enum kind kind = (enum kind)luck_below(&driver->luck, LOSE_REPLICAS + 1);
-    if (master < 0 || !driver->kinds[kind])
-        return false;
+    if (master < 0)
+        return;
     if (kind == KILL || kind == CUT_AND_KILL)
         kill_master(driver, master, kind == CUT_AND_KILL);
     else
         blows[kind](driver, master);
-    return true;
+}
+
+static void strike_servers(struct driver *driver)
+{
+    unsigned kind = draw_kind(driver, LOSE_REPLICAS + 1);
+    if (kind <= LOSE_REPLICAS)
+        strike_master(driver, kind);
 }
 
 static void strike(struct driver *driver)
 {
-    enum kind kind = (enum kind)luck_below(&driver->luck, KINDS);
+    unsigned kind = draw_kind(driver, KINDS);
     if (kind <= LOSE_REPLICAS)
-        strike_servers(driver);
-    else if (!driver->kinds[kind])
-        return;
+        strike_master(driver, kind);
     else if (kind == STOP_MACHINE)
         stop_machine(driver, strike_servers);
     else if (kind == KILL_MACHINE)
         kill_machine(driver);
-    else
+    else if (kind == KILL_SENTINEL)
         kill_sentinel(driver);
 }
 
@@ -652,11 +687,100 @@ static void settle(struct driver *driver)
     eventually(failover_settled(driver->failover), SETTLES_MS);
     if (shared->excused_ns == INT64_MAX)
         shared->excused_ns = true_ns();
+    excuse_the_dead(shared);
     if (shared->lossy_ns == INT64_MAX)
         shared->lossy_ns = true_ns() + TOLD_MS * NS_PER_MS;
     rest_ms(SYNC_MS);
     shared->blow_ns = 0;
 }
+
+/* --- a cluster ------------------------------------------------------------------------------------------------------------ */
+
+/* Part of its keys go first: the hold, or those of who waits. */
+static void move_slot(struct driver *driver)
+{
+    struct cluster *c = driver->cluster;
+    const char *name = driver->names[luck_below(&driver->luck, driver->name_count)];
+    int slot = cluster_slot(c, name), from = cluster_master(c, name), to = (from + 1 + (int)luck_below(&driver->luck, 2)) % 3;
+    char key[96];
+    int64_t before_ms = luck_about(&driver->luck, 10, 3000), after_ms = luck_about(&driver->luck, 10, 10000);
+    unsigned first = (unsigned)luck_below(&driver->luck, 4);
+    if (from < 0 || !fault_happens("the slot of %s goes from %d to %d", name, from, to))
+        return;
+    blow(driver);
+    driver->shared->is_moving = true;
+    cluster_beginmove(c, slot, from, to);
+    rest_ms(before_ms);
+    snprintf(key, sizeof key, "latchkey:%s:mutex:{%s}", first == 1 ? "queue" : first == 2 ? "robust" : "token", name);
+    if (first != 3)
+        cluster_movekey(c, first == 0 ? name : key, from, to);
+    rest_ms(after_ms);
+    while (cluster_movekeys(c, slot, from, to) > 0)
+        continue;
+    cluster_endmove(c, slot, from, to);
+    driver->shared->is_moving = false;
+    driver->shared->excused_ns = true_ns();
+    eventually(cluster_master(c, name) == to, CLUSTER_WITHIN_MS);
+}
+
+/* How long a node may be away, and all that was held is renewed in time. */
+static int64_t unnoticed_ms(const struct shared *shared)
+{
+    return shared->lease_ms * 6 / 10 - shared->skew_ms - 3 * shared->timeout_ms - 1500;
+}
+
+static void refuse_clients(struct driver *driver)
+{
+    struct shared *shared = driver->shared;
+    int node = (int)luck_below(&driver->luck, CLUSTER_MASTERS);
+    int64_t length_ms = luck_about(&driver->luck, 50, later(unnoticed_ms(shared), 100));
+    if (unnoticed_ms(shared) < 100 || !fault_happens("node %d takes no connections", node))
+        return;
+    blow(driver);
+    cluster_str(driver->cluster, node, "CONFIG SET maxclients 1");
+    cluster_str(driver->cluster, node, "CLIENT KILL TYPE pubsub");
+    cluster_str(driver->cluster, node, "CLIENT KILL TYPE normal SKIPME yes");
+    rest_ms(length_ms);
+    cluster_str(driver->cluster, node, "CONFIG SET maxclients 1000");
+    shared->excused_ns = true_ns() + shared->poll_ms * 12 / 10 * NS_PER_MS;
+    rest_ms(shared->lease_ms / 3 + shared->timeout_ms); /* whoever was away is renewed before it is away again */
+}
+
+static void stop_node(struct driver *driver)
+{
+    struct shared *shared = driver->shared;
+    int node = (int)luck_below(&driver->luck, CLUSTER_MASTERS);
+    int64_t length_ms = luck_about(&driver->luck, 50, later(unnoticed_ms(shared), 100));
+    if (unnoticed_ms(shared) < 100 || !fault_happens("node %d stands still", node))
+        return;
+    blow(driver);
+    cluster_stop(driver->cluster, node);
+    rest_ms(length_ms);
+    cluster_cont(driver->cluster, node);
+    shared->excused_ns = true_ns() + shared->poll_ms * 12 / 10 * NS_PER_MS;
+    rest_ms(shared->lease_ms / 3 + shared->timeout_ms);
+}
+
+static void cut_connections(struct driver *driver)
+{
+    if (!fault_happens("all connections are cut"))
+        return;
+    blow(driver);
+    cluster_order(driver->cluster, "CLIENT KILL TYPE pubsub");
+    cluster_order(driver->cluster, "CLIENT KILL TYPE normal SKIPME yes");
+    driver->shared->excused_ns = true_ns();
+}
+
+static void strike_cluster(struct driver *driver)
+{
+    static void (*const blows[])(struct driver *driver) = { move_slot, move_slot, refuse_clients, stop_node, cut_connections };
+    const unsigned count = sizeof blows / sizeof *blows;
+    unsigned kind = draw_kind(driver, count);
+    if (kind < count)
+        blows[kind](driver);
+}
+
+/* --- a run ------------------------------------------------------------------------------------------------------------------ */
 
 static void draw_settings(struct shared *shared, struct luck *luck, struct driver *driver)
 {
@@ -670,6 +794,10 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->is_fair = luck_onein(luck, 2);
     shared->is_robust = luck_onein(luck, 3);
     shared->is_calm = luck_below(luck, 4) != 0;
+    if (driver->w->tls_port != 0 || luck_onein(luck, 4)) {
+        shared->is_cluster = shared->is_calm = true;
+        shared->replicas = 0;
+    }
     for (enum kind kind = 0; kind < KINDS; kind++)
         driver->kinds[kind] = luck_onein(luck, 2);
 }
@@ -678,6 +806,9 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
 static void draw_clocks(struct driver *driver, struct luck *luck)
 {
     struct shared *shared = driver->shared;
+    shared->tokens_rise = true;
+    if (driver->failover == NULL)
+        return;
     bool differ = luck_onein(luck, 2);
     int64_t most_ms = shared->skew_ms - 60;
     for (int node = 0; node < FAILOVER_NODES && differ; node++)
@@ -685,24 +816,102 @@ static void draw_clocks(struct driver *driver, struct luck *luck)
     shared->tokens_rise = !differ || shared->replicas == FAILOVER_NODES - 1;
 }
 
+/* Nodes that have a name, and certificates of that alone, are reached by it. */
+static const char *named_url(struct driver *driver, const char *options)
+{
+    struct cluster *c = driver->cluster;
+    const char *dir = driver->w->dir;
+    char hosts[64];
+    certificate_make(dir, &(struct certificate){ "named", "ca", "DNS:localhost", 0, 0 });
+    cluster_order(c, "CONFIG SET tls-cert-file %s/named.pem tls-key-file %s/named.key", dir, dir);
+    cluster_setname(c, "localhost");
+    snprintf(hosts, sizeof hosts, "localhost:%d", cluster_port(c, 1));
+    return cluster_url_of(c, CLUSTER_USER ":" CLUSTER_PASSWORD, hosts, options);
+}
+
+static const char *url_with(struct driver *driver, const char *options)
+{
+    if (!driver->shared->is_cluster)
+        return failover_url(driver->failover, options);
+    return driver->w->tls_port != 0 ? named_url(driver, options) : cluster_url(driver->cluster, options);
+}
+
+static void make_url(struct driver *driver)
+{
+    const struct shared *shared = driver->shared;
+    char options[256];
+    snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&poll=%lldms&clock_skew=%lldms",
+             (long long)shared->lease_ms, (long long)shared->timeout_ms, (long long)shared->poll_ms,
+             (long long)shared->skew_ms);
+    if (shared->replicas > 0)
+        snprintf(options + strlen(options), sizeof options - strlen(options), "&wait_replicas=%d", shared->replicas);
+    driver->url = strdup(url_with(driver, options));
+}
+
+static void make_names(struct driver *driver)
+{
+    static const char *const plain[NAMES] = { "ma", "mb", "mc" };
+    driver->name_count = 1 + (unsigned)luck_below(&driver->luck, NAMES);
+    for (unsigned i = 0; i < NAMES; i++)
+        driver->names[i] = driver->shared->is_cluster ? cluster_name(driver->cluster, (int)i, plain[i]) : plain[i];
+}
+
+static void begin_servers(struct driver *driver)
+{
+    if (driver->shared->is_cluster)
+        driver->cluster = cluster_begin(driver->w, false);
+    else
+        driver->failover = the_servers = failover_begin(driver->w, "");
+}
+
 static void begin_machines(struct driver *driver)
 {
-    struct luck *luck = &driver->luck;
-    unsigned names = 1 + (unsigned)luck_below(luck, NAMES), threads = 1 + (unsigned)luck_below(luck, THREADS);
-    driver->machine_count = 2 + (unsigned)luck_below(luck, MACHINES - 1);
+    unsigned threads = 1 + (unsigned)luck_below(&driver->luck, THREADS);
+    driver->machine_count = 2 + (unsigned)luck_below(&driver->luck, MACHINES - 1);
     for (unsigned i = 0; i < driver->machine_count; i++) {
-        driver->machines[i] = (struct machine){
-            .failover = driver->failover, .shared = driver->shared, .number = i, .threads = threads, .names = names
-        };
+        driver->machines[i] = (struct machine){ .url = driver->url, .name_of = driver->names, .shared = driver->shared,
+                                                .number = i, .threads = threads, .names = driver->name_count };
         driver->pids[i] = world_fork(driver->w, run_machine, &driver->machines[i]);
     }
 }
 
-static void judge_end(struct driver *driver)
+static void strike_and_settle(struct driver *driver)
 {
-    int64_t calm_ms = 3 * SERVED_MS;
-    rest_ms(calm_ms);
-    (void)driver;
+    struct shared *shared = driver->shared;
+    if (!shared->is_cluster)
+        strike(driver);
+    else
+        strike_cluster(driver);
+    if (shared->is_cluster)
+        shared->blow_ns = 0;
+    else if (shared->is_calm && luck_below(&driver->luck, 4) != 0)
+        settle(driver);
+}
+
+static void end_storm(struct driver *driver)
+{
+    storm_end();
+    rest_ms(TROUBLE_MS);
+    driver->shared->is_calm = true;
+}
+
+static void run(struct driver *driver)
+{
+    struct shared *shared = driver->shared;
+    bool storm = !shared->is_calm;
+    if (storm) {
+        shared->lossy_ns = INT64_MAX;
+        storm_begin();
+    }
+    for (unsigned rounds = 3 + (unsigned)luck_below(&driver->luck, 4); rounds > 0; rounds--) {
+        rest_ms(luck_about(&driver->luck, 100, 8000));
+        strike_and_settle(driver);
+    }
+    if (storm)
+        end_storm(driver);
+    if (!shared->is_cluster)
+        settle(driver);
+    rest_ms(3 * SERVED_MS);
 }
 
 static void workload(struct world *w)
@@ -711,39 +920,28 @@ static void workload(struct world *w)
     struct driver driver = { .w = w, .shared = shared, .luck = luck_begin() };
     struct luck luck = luck_begin();
     struct worker watcher;
-    driver.failover = failover_begin(w, "");
-    the_servers = driver.failover;
     draw_settings(shared, &luck, &driver);
+    begin_servers(&driver);
     draw_clocks(&driver, &luck);
+    make_url(&driver);
+    make_names(&driver);
     begin_machines(&driver);
     rest_ms(1000);
     worker_start(&watcher, watch, shared);
-    if (!shared->is_calm) {
-        shared->lossy_ns = INT64_MAX;
-        storm_begin();
-    }
-    for (unsigned rounds = 3 + (unsigned)luck_below(&luck, 4); rounds > 0; rounds--) {
-        rest_ms(luck_about(&luck, 100, 8000));
-        strike(&driver);
-        if (shared->is_calm && luck_below(&luck, 4) != 0)
-            settle(&driver);
-    }
-    if (!shared->is_calm) {
-        storm_end();
-        rest_ms(TROUBLE_MS);
-        shared->is_calm = true;
-    }
-    settle(&driver);
-    judge_end(&driver);
+    run(&driver);
     gate_open(&shared->over);
     assert_that(worker_join(&watcher) == 0);
     for (unsigned i = 0; i < driver.machine_count; i++)
         assert_int_equal(0, world_wait(w, driver.pids[i]));
-    print_message("replicas %d, lease %lld ms: %lld failovers, slowest %lld ms\n", shared->replicas,
-                  (long long)shared->lease_ms, (long long)shared->failovers, (long long)(shared->slowest_ns / NS_PER_MS));
+    print_message("%s, replicas %d, lease %lld ms: %lld failovers, slowest %lld ms\n", shared->is_cluster ? "cluster" : "Sentinels",
+                  shared->replicas, (long long)shared->lease_ms, (long long)shared->failovers,
+                  (long long)(shared->slowest_ns / NS_PER_MS));
 }
 
 int main(void)
 {
+    struct luck luck = luck_begin();
+    if (luck_onein(&luck, 12)) /* a cluster by TLS */
+        setenv("LATCHKEY_TEST_TLS", "yes", 1);
     return workload_run(NULL, workload);
 }
