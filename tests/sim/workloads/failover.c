@@ -73,7 +73,7 @@ struct shared {
     bool is_cluster;
     bool is_moving; /* a slot is, and nothing else is the matter */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
-    bool is_fair, is_robust, is_calm, tokens_rise;
+    bool is_fair, is_robust, is_calm, is_lonely, tokens_rise;
     int64_t longest_ms; /* of a use */
     int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
     int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
@@ -557,7 +557,7 @@ static void demand(struct driver *driver, int master)
 static void lose_replicas(struct driver *driver, int master)
 {
     struct shared *shared = driver->shared;
-    int64_t longest_ms = shared->lease_ms * 3 / 2, length_ms = luck_about(&driver->luck, 100, later(longest_ms, 200));
+    int64_t longest_ms = shared->lease_ms * 3 / 2, length_ms = luck_about(&driver->luck, 1000, later(longest_ms, 1000));
     bool both = luck_onein(&driver->luck, 2);
     int first = (master + 1) % FAILOVER_NODES, second = (master + 2) % FAILOVER_NODES;
     if (!fault_happens("%s", both ? "the replicas stand still" : "a replica stands still"))
@@ -733,7 +733,9 @@ static void refuse_clients(struct driver *driver)
 {
     struct shared *shared = driver->shared;
     int node = (int)luck_below(&driver->luck, CLUSTER_MASTERS);
-    int64_t length_ms = luck_about(&driver->luck, 50, later(unnoticed_ms(shared), 100));
+    int64_t most_ms = later(unnoticed_ms(shared), 100), length_ms = luck_about(&driver->luck, 50, most_ms);
+    if (shared->is_lonely && luck_onein(&driver->luck, 2))
+        length_ms = most_ms;
     if (unnoticed_ms(shared) < 100 || !fault_happens("node %d takes no connections", node))
         return;
     blow(driver);
@@ -782,6 +784,19 @@ static void strike_cluster(struct driver *driver)
 
 /* --- a run ------------------------------------------------------------------------------------------------------------------ */
 
+/* In half of these seeds threads are few and hold for long, so that only renewals find a node again that was away. */
+static void draw_cluster(struct shared *shared, struct luck *luck, struct driver *driver)
+{
+    shared->is_cluster = shared->is_calm = true;
+    shared->replicas = 0;
+    shared->is_robust = luck_onein(luck, 2);
+    shared->is_lonely = luck_onein(luck, 2);
+    if (!shared->is_lonely)
+        return;
+    shared->longest_ms = luck_onein(luck, 2) ? 20000 : 2 * shared->lease_ms;
+    driver->kinds[luck_below(luck, 3)] = true;
+}
+
 static void draw_settings(struct shared *shared, struct luck *luck, struct driver *driver)
 {
     static const int replicas[] = { 0, 0, 0, 0, 2, 2, 2, 1 };
@@ -794,10 +809,12 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->is_fair = luck_onein(luck, 2);
     shared->is_robust = luck_onein(luck, 3);
     shared->is_calm = luck_below(luck, 4) != 0;
-    if (driver->w->tls_port != 0 || luck_onein(luck, 4)) {
-        shared->is_cluster = shared->is_calm = true;
-        shared->replicas = 0;
+    if (shared->replicas > 0 && luck_onein(luck, 2)) { /* replicas are away for some renewals of a hold */
+        driver->kinds[LOSE_REPLICAS] = true;
+        shared->longest_ms = 2 * shared->lease_ms;
     }
+    if (driver->w->tls_port != 0 || luck_onein(luck, 3))
+        draw_cluster(shared, luck, driver);
     for (enum kind kind = 0; kind < KINDS; kind++)
         driver->kinds[kind] = luck_onein(luck, 2);
 }
@@ -866,7 +883,7 @@ static void begin_servers(struct driver *driver)
 
 static void begin_machines(struct driver *driver)
 {
-    unsigned threads = 1 + (unsigned)luck_below(&driver->luck, THREADS);
+    unsigned threads = driver->shared->is_lonely ? 1 : 1 + (unsigned)luck_below(&driver->luck, THREADS);
     driver->machine_count = 2 + (unsigned)luck_below(&driver->luck, MACHINES - 1);
     for (unsigned i = 0; i < driver->machine_count; i++) {
         driver->machines[i] = (struct machine){ .url = driver->url, .name_of = driver->names, .shared = driver->shared,
