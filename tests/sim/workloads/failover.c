@@ -51,6 +51,8 @@ struct slot {
 
 struct name {
     int64_t idle_ns;    /* somebody had it then, or gave it back */
+    int64_t waited_ns;  /* somebody ended a wait for it then */
+    bool lost;          /* a lease of it ended */
     int64_t freed_ns;   /* the last one began to give it back, or learned of its loss */
     int64_t excused_ns; /* what nobody knows of may hold it until then */
     uint64_t token;     /* the largest that anybody was told */
@@ -210,6 +212,7 @@ static bool look(struct user *user)
         note(user, "look", asked_ns, code);
         keep(shared, !shared->is_cluster || slot->fixed, "a hold was not renewed");
         judge_loss(shared, slot, asked_ns);
+        shared->names[slot->name].lost = true;
         shared->names[slot->name].freed_ns = true_ns();
         return false;
     }
@@ -235,6 +238,19 @@ static void judge_token(struct user *user, uint64_t before)
     name->token = token > name->token ? token : name->token;
 }
 
+/* Did nobody wait when it was given back? A turn that a waiter let pass counts as a death, too. */
+static bool is_first(const struct shared *shared, const struct slot *mine, int64_t asked_ns)
+{
+    const struct name *name = &shared->names[mine->name];
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++) {
+            const struct slot *slot = &shared->slots[i][thread];
+            if (slot != mine && slot->doing == ASKS && slot->name == mine->name)
+                return false;
+        }
+    return name->waited_ns < name->freed_ns && asked_ns > name->idle_ns;
+}
+
 /* Granted just now, to who asked at `asked_ns`. */
 static void judge_grant(struct user *user, int64_t asked_ns, int code)
 {
@@ -243,8 +259,9 @@ static void judge_grant(struct user *user, int64_t asked_ns, int code)
     keep(shared, shared->few_ns == 0 || asked_ns < shared->few_ns, "granted without the replicas");
     keep(shared, shared->few_ns == 0 || name->freed_ns < shared->few_ns, "handed over without the replicas");
     keep(shared, !name->died || code == EOWNERDEAD, "who follows a dead holder was not told");
-    keep(shared, code != EOWNERDEAD || !shared->is_cluster, "told of a dead holder, and nobody died");
-    name->died = false;
+    keep(shared, code != EOWNERDEAD || !shared->is_cluster || name->lost || !is_first(shared, user->slot, asked_ns),
+         "told of a dead holder, and nobody died");
+    name->died = name->lost = false;
 }
 
 static void excuse(struct name *name, int64_t ms)
@@ -267,6 +284,7 @@ static void give_back(struct user *user)
     keep(shared, code == 0 || !was_moving || !shared->is_moving, "while a slot moves an unlock returned %d", code);
     if (code == ESTALE)
         judge_loss(shared, slot, asked_ns);
+    name->lost |= code != 0;
     if (code == EIO || code == ENOTCONN)
         excuse(name, later(lk_errorsettles(), code == ENOTCONN ? shared->lease_ms : 0));
     name->idle_ns = true_ns();
@@ -302,8 +320,10 @@ static void ask(struct user *user)
     must(code == 0 || code == EOWNERDEAD || code == ETIMEDOUT || code == ENOTCONN || code == EIO, "a lock returned %d",
          code);
     bool is_held = code == 0 || code == EOWNERDEAD;
-    if (is_held) {
+    if (is_held)
         judge_grant(user, asked_ns, code);
+    name->waited_ns = true_ns();
+    if (is_held) {
         slot->served_ns = slot->entered_ns = true_ns();
         slot->checked_ns = slot->until_ns = 0;
         slot->doing = HOLDS;
@@ -313,6 +333,7 @@ static void ask(struct user *user)
     } else if (code == EIO) {
         excuse(name, lk_errorsettles());
     }
+    name->lost |= code == EIO;
     name->left |= !is_held && shared->excused_ns == INT64_MAX;
     slot->doing = RESTS;
 }
