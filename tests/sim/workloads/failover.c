@@ -979,7 +979,7 @@ static void workload(struct world *w)
 int main(void)
 {
     struct luck luck = luck_begin();
-    if (luck_onein(&luck, 12)) /* a cluster by TLS */
+    if (luck_onein(&luck, 24)) /* a cluster by TLS */
         setenv("LATCHKEY_TEST_TLS", "yes", 1);
     return workload_run(NULL, workload);
 }
