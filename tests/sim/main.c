@@ -115,6 +115,15 @@ static void begin_environment(const char *folder)
                 putenv(*one);
 }
 
+/* Under a name of one length wherever this was built, because all processes carry it in their environment. */
+static void link_library(const char *folder, char library[4096])
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s/libsim.so", folder);
+    if (symlink(library, name) == 0)
+        strcpy(library, name);
+}
+
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
 {
     (void)info;
@@ -290,6 +299,7 @@ int main(int argc, char **argv)
     }
     atexit(remove_folder);
     begin_environment(run_folder);
+    link_library(run_folder, library);
     pid_t pid = start(argv + optind, path, library);
     signal(SIGTERM, end_early);
     signal(SIGINT, end_early);
