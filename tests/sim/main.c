@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,12 +86,14 @@ static void begin_world(uint64_t seed)
     world->change_at = sim_drawabout(TURNS, 20000);
 }
 
+/* And in no hurry: time does not pass while it waits for a processor. */
 static void use_cpu(int cpu)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
+    setpriority(PRIO_PROCESS, 0, 10);
     sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 }); /* who gives its turn sleeps before the other one runs */
 }
 
@@ -115,7 +118,10 @@ static void begin_environment(const char *folder)
                 putenv(*one);
 }
 
-/* Under a name of one length wherever this was built, because all processes carry it in their environment. */
+/*
+ * Where a run begins, and what its processes carry in their environment, has one length wherever this was built, because a
+ * server's use of memory follows from it.
+ */
 static void link_library(const char *folder, char library[4096])
 {
     char name[64];
@@ -145,6 +151,8 @@ static pid_t start(char **argv, const char *path, const char *library)
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (chdir(run_folder) != 0)
+        perror(run_folder);
     setenv("SIM_WORLD", path, 1);
     setenv("LD_PRELOAD", library, 1);
     execvp(argv[0], argv);
@@ -300,6 +308,9 @@ int main(int argc, char **argv)
     atexit(remove_folder);
     begin_environment(run_folder);
     link_library(run_folder, library);
+    char *program = strchr(argv[optind], '/') != NULL ? realpath(argv[optind], NULL) : NULL;
+    if (program != NULL)
+        argv[optind] = program;
     pid_t pid = start(argv + optind, path, library);
     signal(SIGTERM, end_early);
     signal(SIGINT, end_early);

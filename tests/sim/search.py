@@ -181,9 +181,8 @@ class Search:
               end="" if terminal and not last else "\n", flush=True)
 
     def is_over(self, seed):
-        if self.options.seconds:
-            return time.monotonic() - self.began >= self.options.seconds
-        return seed >= self.options.first + self.options.seeds
+        late = self.options.seconds and time.monotonic() - self.began >= self.options.seconds
+        return late or (self.options.seeds and seed >= self.options.first + self.options.seeds)
 
     def search(self):
         seed = self.options.first
