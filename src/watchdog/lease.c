@@ -386,53 +386,6 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
     lk__mu_unlock(&dog->mu);
 }
 
-/* --- what was given back ------------------------------------------------------------------------------------------ */
-
-enum { RELEASED_MAX = 4000 };
-
-/* The oldest release, taken off the list, if it is over or one too many; or NULL. */
-static struct lk__lease *oldest_over(struct lk__watchdog *dog, int64_t now_us)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct lk__link *link = lk__list_first(&dog->released);
-    struct lk__lease *lease = link != NULL ? LK__CONTAINER(link, struct lk__lease, all) : NULL;
-    if (lease == NULL || (now_us < lease->release.end_us && dog->released_count <= RELEASED_MAX))
-        return NULL;
-    lk__list_remove(&lease->all);
-    dog->released_count--;
-    return lease;
-}
-
-bool lk__lease_forgetreleased(struct lk__watchdog *dog, int64_t now_us)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct lk__lease *lease = oldest_over(dog, now_us);
-    if (lease == NULL)
-        return false;
-    lk__mu_unlock(&dog->mu);
-    lk__lease_unref(lease);
-    lk__mu_lock(&dog->mu);
-    return true;
-}
-
-void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us)
-{
-    struct lk__watchdog *dog = lease->dog;
-    lk__watchdog_lock(dog);
-    lease->epoch = epoch;
-    if (!dog->stopping && !lease->release.pending) {
-        lease->release.end_us = end_us;
-        lk__list_append(&dog->released, &lease->all);
-        dog->released_count++;
-        lk__lease_ref(lease);
-        lk__renewal_releaseagain(dog, lease, lk__now_us()); /* that server may have been left meanwhile */
-    }
-    struct lk__lease *forgotten = oldest_over(dog, 0);
-    lk__mu_unlock(&dog->mu);
-    if (forgotten != NULL)
-        lk__lease_unref(forgotten);
-}
-
 int64_t lk__lease_endsby(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;

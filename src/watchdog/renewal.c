@@ -382,7 +382,8 @@ static bool has_moved(struct lk__watchdog *dog, const struct lk__lease *lease)
     return epoch != 0 && lease->epoch != 0 && epoch != lease->epoch;
 }
 
-void lk__renewal_releaseagain(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+/* The new server is told of a release that the watchdog remembers. */
+static void release_again(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     if (now_us >= lease->release.end_us || !has_moved(dog, lease))
@@ -392,19 +393,18 @@ void lk__renewal_releaseagain(struct lk__watchdog *dog, struct lk__lease *lease,
     lk__outbox_add(dog, &lease->release, lease->release.end_us);
 }
 
-/* The new server is told of each release that the watchdog remembers. */
-static void release_again(struct lk__watchdog *dog, int64_t now_us)
+static void release_all_again(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     for (struct lk__link *l = lk__list_first(&dog->released); l != NULL; l = lk__list_next(&dog->released, l))
-        lk__renewal_releaseagain(dog, LK__CONTAINER(l, struct lk__lease, all), now_us);
+        release_again(dog, LK__CONTAINER(l, struct lk__lease, all), now_us);
 }
 
 void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     dog->unsent = false;
-    release_again(dog, now_us);
+    release_all_again(dog, now_us);
     for (struct lk__link *l = lk__list_first(&dog->leases), *next; l != NULL; l = next) {
         struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
         next = lk__list_next(&dog->leases, l); /* one that is lost now leaves the list */
@@ -418,6 +418,53 @@ void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us)
         lease->unsent = false;
         lk__lease_schedule(dog, lease);
     }
+}
+
+/* --- what was given back ------------------------------------------------------------------------------------------ */
+
+enum { RELEASED_MAX = 4000 };
+
+/* The oldest release, taken off the list, if it is over or one too many; or NULL. */
+static struct lk__lease *oldest_over(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__link *link = lk__list_first(&dog->released);
+    struct lk__lease *lease = link != NULL ? LK__CONTAINER(link, struct lk__lease, all) : NULL;
+    if (lease == NULL || (now_us < lease->release.end_us && dog->released_count <= RELEASED_MAX))
+        return NULL;
+    lk__list_remove(&lease->all);
+    dog->released_count--;
+    return lease;
+}
+
+bool lk__lease_forgetreleased(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__lease *lease = oldest_over(dog, now_us);
+    if (lease == NULL)
+        return false;
+    lk__mu_unlock(&dog->mu);
+    lk__lease_unref(lease);
+    lk__mu_lock(&dog->mu);
+    return true;
+}
+
+void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__watchdog_lock(dog);
+    lease->epoch = epoch;
+    if (!dog->stopping && !lease->release.pending) {
+        lease->release.end_us = end_us;
+        lk__list_append(&dog->released, &lease->all);
+        dog->released_count++;
+        lk__lease_ref(lease);
+        release_again(dog, lease, lk__now_us()); /* that server may have been left meanwhile */
+    }
+    struct lk__lease *forgotten = oldest_over(dog, 0);
+    lk__mu_unlock(&dog->mu);
+    if (forgotten != NULL)
+        lk__lease_unref(forgotten);
 }
 
 /* --- answers --------------------------------------------------------------------------------------------------- */

@@ -143,8 +143,6 @@ bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
  * heard of neither.
  */
 void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us);
-/* What was given back is so once more, if another server is in the place of the one that confirmed it. */
-void lk__renewal_releaseagain(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
 /* A request for renewals is over. Its leases lead to each other until lk__renewal_drop(). */
 void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 /* Not under dog->mu: the references of a request to its leases. */
