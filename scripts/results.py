@@ -6,7 +6,7 @@
     results.py failures <preset> <results> [<second try>]   prints the end of what each failed or unsteady test said
 
 A test that failed among others, on a machine that had too much to do, and then passed twice alone is `unsteady`.
-There is no second try where more than an assertion of the test failed: what a sanitizer, an assertion of the
+There is no second try where more than an assertion of the test failed, and threads that it left behind: what a sanitizer, an assertion of the
 library or a signal ended has a cause that a quiet machine only hides. Samples assert their invariant. Tests of build/ are
 scripts, which say in their own words what failed, and run in what all others leave of the processors.
 """
@@ -17,7 +17,7 @@ import xml.etree.ElementTree as xml
 LAST_LINES = 30
 ASSERTION = re.compile(r"error: Failure!|^invariant: ", re.M)  # as cmocka says it, and a sample
 WORSE = re.compile(
-    r"ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:|Assertion .* failed|Test failed with exception"
+    r"ERROR: AddressSanitizer|WARNING: ThreadSanitizer: (?!thread leak)|runtime error:|Assertion .* failed|Test failed with exception"
     r"|heap-use-after-free|double free|corrupted"
 )
 
