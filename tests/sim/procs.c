@@ -290,7 +290,7 @@ void __assert_fail(const char *what, const char *file, unsigned line, const char
     abort();
 }
 
-/* What it was called with: the same program on the same folder runs on the same machine. */
+/* The hash of its command line: a program that starts again on the same folder runs on the same machine. */
 static uint64_t name_of_command(void)
 {
     char bytes[4096];

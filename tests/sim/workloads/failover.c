@@ -35,7 +35,7 @@ enum {
 
 enum doing { RESTS, ASKS, HOLDS, GIVES };
 
-/* What a thread does. */
+/* The calls of a thread. */
 struct slot {
     enum doing doing;
     unsigned name;
@@ -616,7 +616,7 @@ static void stop_machine(struct driver *driver, void (*again)(struct driver *dri
         excuse(&shared->names[i], silent_ms(shared));
 }
 
-/* What a machine had when it was killed. */
+/* The holds of a machine at the moment when it was killed. */
 static void bury(struct driver *driver, unsigned number)
 {
     struct shared *shared = driver->shared;

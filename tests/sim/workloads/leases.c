@@ -55,7 +55,7 @@ enum fault {
     FAULTS
 };
 
-/* What the seed says. */
+/* The settings that follow from the seed. */
 struct plan {
     unsigned machines, users, names, many;
     int64_t lease_ms, timeout_ms, least_lease_ms, hold_ms, wait_ms, storm_ms;
