@@ -110,7 +110,7 @@ static void without_a_server_latchkey_ends_soon(struct world *w)
     enum { TIMEOUT_MS = 1900 };
     pid_t latchkey = begin(w, "lease=6s&command_timeout=1900ms&retry_max=50ms", "-k 500ms", obedient);
     pid_t holder = command_begin(w, "exec latchkey hold --no-stdin b");
-    eventually(world_exists(w, "b"), 20000);
+    eventually(world_exists(w, "b") && command_number(w, "out") > 0, 20000); /* it holds both objects of the name */
     world_stop_server(w);
     eventually(!is_running(command_number(w, "pid")), 20000);
     int64_t began_ms = now_ms();
