@@ -79,14 +79,20 @@ static int send_once(struct lk__ongoing *call, int64_t now_us)
     return lk__node_send(call->at, call->lane, &call->request, &call->command, &call->told->sent, call->eval);
 }
 
+/* Is less than an eighth of a command timeout left? An answer may take longer. */
+static bool is_nearly_over(const struct lk__ongoing *call)
+{
+    return lk__now_us() + call->told->node->server.options.command_timeout_ms * 125 > call->hard_us;
+}
+
 /*
- * 0: sent. Never when the time is over, as a thread may see late that it has to be sent again: nobody would await the
- * answer, and what is known to be undone would become unknown.
+ * 0: sent. Never when the time is over, or nearly over once a connection was waited for: nobody would await the answer, and
+ * what is known to be undone would become unknown.
  */
 static int send_it(struct lk__ongoing *call)
 {
-    for (;;) {
-        if (is_over(call))
+    for (bool waited = false;; waited = true) {
+        if (is_over(call) || (waited && !call->unsure && is_nearly_over(call)))
             return unreachable(call, ENOTCONN);
         int rc = send_once(call, lk__now_us());
         if (rc == ENOTCONN)

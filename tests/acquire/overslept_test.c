@@ -6,7 +6,7 @@
  * or a busy machine. What was waited for is granted meanwhile. A call whose time is over by then sends nothing more.
  *
  * labels: threads memory
- * simulated: yes
+ * simulated: except tsan
  * seconds: 10
  */
 #include "subject.h"

@@ -5,7 +5,7 @@
  * One of them stands still in a signal handler at the moment that matters, so nothing is left to the scheduler.
  *
  * labels: threads memory
- * simulated: yes
+ * simulated: except tsan
  * seconds: 10
  */
 #include "proxy.h"

@@ -5,7 +5,7 @@
  * One of the threads that wait reads the answers for all. It may be this one.
  *
  * labels: threads memory
- * simulated: yes
+ * simulated: except tsan
  * seconds: 10
  * processors: 10
  */

@@ -6,7 +6,7 @@
  * Clients ask seldom here: what is told late was told by no message.
  *
  * labels: threads memory
- * simulated: yes
+ * simulated: except tsan
  * seconds: 10
  */
 #include "still.h"

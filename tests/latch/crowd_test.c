@@ -3,7 +3,7 @@
  * crowd_test.c - many threads of one process wait for one latch: they look as one, each with its own time
  *
  * labels: threads memory noise
- * simulated: yes
+ * simulated: except tsan
  */
 #include "proxy.h"
 

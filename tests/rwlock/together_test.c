@@ -3,7 +3,7 @@
  * together_test.c - readers of a client that come in a row have one place in the queue: one of them asks, and all come in
  *
  * labels: threads memory noise
- * simulated: yes
+ * simulated: except tsan
  * seconds: 33
  * timeout: 120
  */

@@ -551,6 +551,7 @@ static ssize_t read_count(struct file *file, void *bytes, size_t length)
     uint64_t count = file->type == EVENTFD && file->semaphore ? 1 : file->count;
     file->count -= count;
     memcpy(bytes, &count, 8);
+    sim_acquired(file);
     sim_changed(file);
     return 8;
 }
@@ -564,6 +565,7 @@ static ssize_t write_count(struct file *file, const void *bytes, size_t length)
     }
     memcpy(&count, bytes, 8);
     file->count += count;
+    sim_released(file);
     sim_changed(file);
     return 8;
 }

@@ -106,7 +106,7 @@ extern char **environ;
 static void begin_environment(const char *folder)
 {
     char **before = environ;
-    static const char *const kept[] = { "LATCHKEY_", "SOAK_", "SIM_", "CMOCKA_", "ASAN_", "UBSAN_" };
+    static const char *const kept[] = { "LATCHKEY_", "SOAK_", "SIM_", "CMOCKA_", "ASAN_", "TSAN_", "UBSAN_" };
     clearenv();
     setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
     setenv("HOME", "/", 1);

@@ -528,6 +528,7 @@ ssize_t sim_receive(struct file *file, void *bytes, size_t length, int flags)
     }
     bool was_full = file->in_bytes + file->way_bytes >= FULL; /* whoever could not send */
     size_t taken = take_bytes(file, bytes, length, (flags & MSG_PEEK) != 0);
+    sim_acquired(world->files);
     if (file->peer != 0 && was_full)
         sim_changed(&world->files[file->peer]);
     return (ssize_t)taken;
@@ -572,6 +573,7 @@ ssize_t sim_send(struct file *file, const void *bytes, size_t length, int flags)
         struct file *peer = &world->files[file->peer];
         uint32_t used = peer->in_bytes + peer->way_bytes;
         if (used < FULL) {
+            sim_released(world->files); /* on the way through a server, it may come to any other connection */
             size_t part = length < 2 * FULL - used || file->packets ? length : 2 * FULL - used;
             send_segment(peer, new_segment(BYTES, bytes, part));
             if (__builtin_expect(world->is_storm, 0))

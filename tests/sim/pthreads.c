@@ -25,6 +25,55 @@ static uint32_t my_name(void)
     return sim_me != 0 ? sim_me : UINT32_MAX;
 }
 
+/* --- what ThreadSanitizer is told, where a program is built with it: it sees none of these models ------------------- */
+
+#define WEAK extern __attribute__((weak))
+WEAK void __tsan_acquire(void *object);
+WEAK void __tsan_release(void *object);
+WEAK void __tsan_mutex_pre_lock(void *mutex, unsigned flags);
+WEAK void __tsan_mutex_post_lock(void *mutex, unsigned flags, int levels);
+WEAK int __tsan_mutex_pre_unlock(void *mutex, unsigned flags);
+WEAK void __tsan_mutex_post_unlock(void *mutex, unsigned flags);
+WEAK void __tsan_mutex_destroy(void *mutex, unsigned flags);
+
+/* What the simulation itself copies is seen by nobody at once. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "called_from_lib:libsim.so";
+}
+
+/* What was done before sim_released() is seen after sim_acquired(). */
+void sim_acquired(const volatile void *object)
+{
+    if (sim_on() && __tsan_acquire != NULL)
+        __tsan_acquire((void *)(uintptr_t)object);
+}
+
+void sim_released(const volatile void *object)
+{
+    if (sim_on() && __tsan_release != NULL)
+        __tsan_release((void *)(uintptr_t)object);
+}
+
+enum { TRIED = 1 << 4 }; /* so that it closes no circle of locks */
+
+static void locked(void *mutex, unsigned flags)
+{
+    if (!sim_on() || __tsan_mutex_pre_lock == NULL)
+        return;
+    __tsan_mutex_pre_lock(mutex, flags);
+    __tsan_mutex_post_lock(mutex, flags, 1);
+}
+
+static void unlocks(void *mutex)
+{
+    if (!sim_on() || __tsan_mutex_pre_unlock == NULL)
+        return;
+    __tsan_mutex_pre_unlock(mutex, 0);
+    __tsan_mutex_post_unlock(mutex, 0);
+}
+
 /* --- mutexes: lock, count and owner where glibc has them, the kind, too ------------------------------------------- */
 
 enum { LOCKED, COUNT, OWNER, KIND = 4 };
@@ -34,13 +83,14 @@ static int kind_of(const uint32_t *m)
     return (int)(m[KIND] & 3);
 }
 
-static bool take_mutex(uint32_t *m)
+static bool take_mutex(uint32_t *m, unsigned flags)
 {
     if (m[LOCKED] != 0)
         return false;
     m[LOCKED] = 1;
     m[OWNER] = my_name();
     m[COUNT] = 1;
+    locked(m, flags);
     return true;
 }
 
@@ -61,7 +111,7 @@ static int lock_mutex(pthread_mutex_t *mutex, uint64_t deadline_ns)
     int code = relock(m, false);
     if (code >= 0)
         return code;
-    while (!take_mutex(m)) {
+    while (!take_mutex(m, 0)) {
         if (!sim_on())
             sim_fail("a thread that has no turn waits for a mutex");
         if (deadline_ns <= world->now_ns || !sim_waitfor("mutex", mutex, deadline_ns, false))
@@ -77,6 +127,7 @@ static int unlock_mutex(pthread_mutex_t *mutex)
         return EPERM;
     if (--m[COUNT] > 0 && kind_of(m) == PTHREAD_MUTEX_RECURSIVE)
         return 0;
+    unlocks(m);
     m[LOCKED] = m[OWNER] = m[COUNT] = 0;
     if (sim_on())
         sim_wakeall(sim_proc(), mutex);
@@ -93,7 +144,7 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     sim_point("trylock", 0);
     int code = relock(words(mutex), true);
-    return code >= 0 ? code : take_mutex(words(mutex)) ? 0 : EBUSY;
+    return code >= 0 ? code : take_mutex(words(mutex), TRIED) ? 0 : EBUSY;
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *time)
@@ -224,6 +275,7 @@ static int take_sem(sem_t *sem, uint64_t deadline_ns)
         }
     }
     words(sem)[0]--;
+    sim_acquired(sem);
     return 0;
 }
 
@@ -250,12 +302,14 @@ int sem_trywait(sem_t *sem)
         return -1;
     }
     words(sem)[0]--;
+    sim_acquired(sem);
     return 0;
 }
 
 int sem_post(sem_t *sem)
 {
     sim_point("sem_post", 0);
+    sim_released(sem);
     words(sem)[0]++;
     if (sim_on())
         sim_wakeall(sim_proc(), sem);
@@ -276,6 +330,7 @@ static int lock_rw(pthread_rwlock_t *lock, bool writes, bool tries)
         sim_waitfor("rwlock", lock, NEVER, false);
     }
     l[writes ? WRITER : READERS]++;
+    sim_acquired(lock);
     return 0;
 }
 
@@ -302,6 +357,7 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
     uint32_t *l = words(lock);
+    sim_released(lock);
     if (l[WRITER] != 0)
         l[WRITER] = 0;
     else
@@ -332,14 +388,17 @@ int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     uint32_t *b = words(barrier), round = b[ROUND];
     sim_point("barrier", 0);
+    sim_released(barrier);
     if (++b[ARRIVED] == b[NEEDED]) {
         b[ARRIVED] = 0;
         b[ROUND]++;
         sim_wakeall(sim_proc(), barrier);
+        sim_acquired(barrier);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
     while (b[ROUND] == round)
         sim_waitfor("barrier", barrier, NEVER, false);
+    sim_acquired(barrier);
     return 0;
 }
 
@@ -352,10 +411,12 @@ int pthread_once(pthread_once_t *once, void (*init)(void))
         sim_point("once", o[0]);
     while (o[0] == IN_WORK)
         sim_waitfor("once", once, NEVER, false);
+    sim_acquired(once);
     if (o[0] == DONE)
         return 0;
     o[0] = IN_WORK;
     init();
+    sim_released(once);
     o[0] = DONE;
     if (sim_on())
         sim_wakeall(sim_proc(), once);

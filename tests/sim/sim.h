@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define WORLD_AT ((void *)0x200000000000)
+#define WORLD_AT ((void *)0x7e9000000000) /* where sanitizers have neither shadow nor heap */
 #define WORLD_BYTES ((size_t)4 << 30) /* of which only what is used is there */
 
 #define THREADS_MAX 16384
@@ -312,6 +312,8 @@ pid_t sim_kernelpid(void);
 uint32_t sim_procof(pid_t pid); /* what a pid means here; 0: none of this world */
 void sim_beginshift(void);
 void sim_beginthreads(void);
+void sim_acquired(const volatile void *object); /* for ThreadSanitizer: sees what was done before it was released */
+void sim_released(const volatile void *object);
 void sim_watchend(void);
 
 /* --- what a program in the world may ask for: workloads/workload.h ------------------------------------------------------- */
