@@ -270,12 +270,21 @@ static void run_once(const struct failure *failure, const char *name, void (*sce
     told->run[0] = 0;
 }
 
-static int step = 1;
+enum { BRIEF_STEP = 4 };
+
+static int sparse = 1;
 
 void failing_sparsely(int every)
 {
-    if (getenv("LATCHKEY_TEST_FULL") == NULL)
-        step = every;
+    sparse = every;
+}
+
+/* Which are tried: one of so many. */
+static int step_of_all(void)
+{
+    if (getenv("LATCHKEY_TEST_FULL") != NULL)
+        return 1;
+    return getenv("LATCHKEY_TEST_BRIEF") != NULL ? sparse * BRIEF_STEP : sparse;
 }
 
 /* Every nth of one way. */
@@ -283,6 +292,7 @@ static void each_nth(struct failure failure, const char *name, void (*scenario)(
 {
     const char *wanted = getenv("LATCHKEY_FAILING");
     char way[80];
+    int step = step_of_all();
     size_t length =
         (size_t)snprintf(way, sizeof way, "%s/%s/%s/%d/", name, failure.kind == FAIL_CALL ? "call" : "allocation",
                          failure.lasting ? "lasting" : "once", failure.way);

@@ -2,8 +2,8 @@
 /* world.c - every failure of a scenario, and what is left after each: nothing */
 #include "failing/failing.h"
 
-#include <fcntl.h>
-#include <dirent.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500, GONE_AFTER_MS = 5000, SETTLED_MS = 100 };
@@ -15,11 +15,16 @@ struct run {
     int descriptors;
 };
 
+/* The kernel is asked about all at once, and past the simulation, where each call is a point of its own. */
 static int open_descriptors(void)
 {
     int count = 0;
+    struct pollfd all[DESCRIPTORS];
     for (int fd = 0; fd < DESCRIPTORS; fd++)
-        count += fcntl(fd, F_GETFD) >= 0;
+        all[fd] = (struct pollfd){ .fd = fd };
+    assert_that(syscall(SYS_poll, all, DESCRIPTORS, 0) >= 0);
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        count += (all[fd].revents & POLLNVAL) == 0;
     return count;
 }
 
