@@ -21,8 +21,8 @@ static int64_t next_renewal(const struct lk__lease *lease, int64_t from_us, int6
 {
     if (lease->ownerless || lease->fixed)
         return LK__NEVER;
-    if (lease->cap_us != LK__NEVER && from_us + lease_ms * 1000 >= lease->cap_us)
-        return LK__NEVER; /* the present lease reaches the cap */
+    if (lease->cap_us != LK__NEVER && from_us + (lease_ms + 1) * 1000 > lease->cap_us)
+        return LK__NEVER; /* the present lease reaches the cap, but for a part of a millisecond */
     int64_t third_us = lease_ms * 1000 / 3;
     return from_us + third_us - (int64_t)lk__random_below((uint64_t)third_us / 10 + 1);
 }
