@@ -428,20 +428,33 @@ static void print_master(unsigned number)
                                    name));
 }
 
+/* What was handed over to a waiter that stands still is its own for as long as a claim, and then somebody has to ask. */
+static int64_t claims_ms(const struct shared *shared, unsigned number)
+{
+    int64_t claim_ms = 2 * shared->timeout_ms > 3000 ? 2 * shared->timeout_ms : 3000, ms = 0;
+    for (unsigned i = 0; i < MACHINES; i++) {
+        bool waits = false;
+        for (unsigned thread = 0; thread < THREADS; thread++)
+            waits |= shared->slots[i][thread].doing == ASKS && shared->slots[i][thread].name == number;
+        ms += shared->stopped[i] && waits ? claim_ms : 0;
+    }
+    return ms > 0 ? ms + shared->poll_ms * 12 / 10 : 0;
+}
+
 static void judge_service(struct shared *shared, unsigned number)
 {
     struct name *name = &shared->names[number];
-    int64_t now_ns = true_ns(), since_ns = wanted_since(shared, number);
+    int64_t now_ns = true_ns(), since_ns = wanted_since(shared, number), most_ms = SERVED_MS + claims_ms(shared, number);
     if (is_had(shared, number))
         name->idle_ns = now_ns;
     if (since_ns == 0 || !shared->is_calm)
         return;
     since_ns = later(later(since_ns, name->idle_ns), later(shared->excused_ns, name->excused_ns));
     shared->slowest_ns = later(shared->slowest_ns, now_ns - since_ns);
-    if (now_ns - since_ns > SERVED_MS * NS_PER_MS && the_servers != NULL)
+    if (now_ns - since_ns > most_ms * NS_PER_MS && the_servers != NULL)
         print_master(number);
-    keep(shared, now_ns - since_ns <= SERVED_MS * NS_PER_MS, "%c is free and wanted, and nobody has had it for %d ms",
-         'a' + (int)number, SERVED_MS);
+    keep(shared, now_ns - since_ns <= most_ms * NS_PER_MS, "%c is free and wanted, and nobody has had it for %lld ms",
+         'a' + (int)number, (long long)most_ms);
 }
 
 static int watch(void *arg)

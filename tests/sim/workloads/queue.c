@@ -75,6 +75,7 @@ struct object {
     char name[24];
     int64_t open_ns; /* since when somebody who waits could come in; 0: nobody could */
     int64_t ghost_ended_ns;
+    int64_t mute_left_ns; /* one that hears nothing left without what was kept for it: nobody else is told, so somebody has to ask */
     int64_t writer_ns; /* a writer was in */
     struct ghost ghosts[GHOSTS_MAX];
     unsigned ghost_count;
@@ -278,7 +279,7 @@ static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t 
     return (claims > 0 || wants_more > 0 ? asks_ms : 0) + claims + wants_more + died_ms;
 }
 
-/* How long may it stay free, given those who wait? */
+/* How long may it stay free, given those who wait? A twentieth of that is for how coarsely it is looked at. */
 static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t now_ns)
 {
     const struct object *object = &shared->objects[number];
@@ -299,9 +300,9 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t no
     int64_t ms = PROMPT_MS + least_ms;
     if (some_unheard)
         ms += object->kind == RWLOCK ? WRITERS_TURN_MS : TURN_MS;
-    if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS)
+    if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS || object->mute_left_ns > object->open_ns)
         ms += asks_ms;
-    return ms + silence_ms(shared, number, now_ns, asks_ms);
+    return (ms + silence_ms(shared, number, now_ns, asks_ms)) * 21 / 20;
 }
 
 /* One who tries is told the truth: so long ago somebody had it, or waited for it. */
@@ -724,6 +725,8 @@ static void use_one(struct user *user)
         if (!tries)
             judge(shared, number);
         judge_turns(shared, call);
+        if (!call->is_heard)
+            object->mute_left_ns = true_ns();
     }
     call->state = IDLE;
     judge(shared, number);
