@@ -300,7 +300,8 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t no
     int64_t ms = PROMPT_MS + least_ms;
     if (some_unheard)
         ms += object->kind == RWLOCK ? WRITERS_TURN_MS : TURN_MS;
-    if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS || object->mute_left_ns > object->open_ns)
+    if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS ||
+        object->mute_left_ns > object->open_ns - PROMPT_MS * NS_PER_MS)
         ms += asks_ms;
     return (ms + silence_ms(shared, number, now_ns, asks_ms)) * 21 / 20;
 }
