@@ -68,6 +68,7 @@ struct shared {
     bool visiting[MACHINES];
     int visits; /* begun so far */
     int mark;             /* the settings that the last visitor used: 1 + fair; 0: not known */
+    int64_t settled_ns;   /* until then a copy of what a visitor asked for may change them */
 };
 
 struct machine {
@@ -285,6 +286,8 @@ static void visit(struct machine *machine, struct luck *luck)
     shared->visiting[machine->number] = true;
     int code = lk_mutex_trylock(&mutex);
     shared->visiting[machine->number] = false;
+    if (code == EIO)
+        shared->settled_ns = true_ns() + (lk_errorsettles() * 101 / 100 + 1) * NS_PER_MS;
     bool alone = mark != 0 && number == shared->visits, agrees = mark == 1 + attr.fair;
     if (code == 0)
         (void)lk_mutex_unlock(&mutex);
@@ -295,7 +298,7 @@ static void visit(struct machine *machine, struct luck *luck)
     rest_ms(LATE_MS);
     if (alone && !strict && code == 0 && !is_excused(machine, asked_ns))
         must((told != 0) == !agrees, "settings %s, and a client was told of %d that do not", agrees ? "agree" : "disagree", told);
-    if (number == shared->visits && code == 0)
+    if (number == shared->visits && code == 0 && asked_ns > shared->settled_ns)
         shared->mark = 1 + attr.fair;
     else if (number == shared->visits && code == EINVAL)
         shared->mark = mark;
