@@ -22,13 +22,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* --- memory of the world -------------------------------------------------------------------------------------------- */
+/* --- memory of the world ------------------------------------------------------------------------------------------ */
 
 static unsigned class_of(size_t size)
 {
     unsigned class = 6;
     while (((size_t)1 << class) < size)
-        class++;
+        class ++;
     return class;
 }
 
@@ -54,7 +54,7 @@ void sim_free(void *memory, size_t size)
     world->free_memory[class] = memory;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 struct file *sim_file(int fd)
 {
@@ -224,7 +224,7 @@ short sim_readiness(struct file *file)
     return POLLNVAL;
 }
 
-/* --- to wait ------------------------------------------------------------------------------------------------------------ */
+/* --- to wait ------------------------------------------------------------------------------------------------------ */
 
 void sim_enterfile(struct file *file)
 {
@@ -236,8 +236,9 @@ void sim_enterfile(struct file *file)
     if (number >= WAITS_MAX)
         sim_fail("more than %d waits", WAITS_MAX);
     struct wait *wait = &world->waits[number];
-    *wait = (struct wait){ .thread = sim_me, .file = sim_number(file), .next_of_thread = sim_self()->waits,
-                           .next_of_file = file->waits };
+    *wait = (struct wait){
+        .thread = sim_me, .file = sim_number(file), .next_of_thread = sim_self()->waits, .next_of_file = file->waits
+    };
     if (file->waits != 0)
         world->waits[file->waits].previous_of_file = number;
     file->waits = number;
@@ -286,7 +287,7 @@ bool sim_waitkernel(int fd, short events)
     return true;
 }
 
-/* --- poll ------------------------------------------------------------------------------------------------------------------ */
+/* --- poll --------------------------------------------------------------------------------------------------------- */
 
 static int look(struct pollfd *fds, nfds_t count, bool *kernel)
 {
@@ -358,7 +359,7 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
     return found;
 }
 
-/* --- epoll ----------------------------------------------------------------------------------------------------------------- */
+/* --- epoll -------------------------------------------------------------------------------------------------------- */
 
 int epoll_create1(int flags)
 {
@@ -392,7 +393,9 @@ static uint32_t new_item(struct file *epoll, int fd)
         sim_fail("more than %d items of epolls", ITEMS_MAX);
     struct file *file = sim_file(fd);
     struct item *item = &world->items[number];
-    *item = (struct item){ .owner = sim_number(epoll), .file = file != NULL ? sim_number(file) : 0, .fd = fd,
+    *item = (struct item){ .owner = sim_number(epoll),
+                           .file = file != NULL ? sim_number(file) : 0,
+                           .fd = fd,
                            .next_of_owner = epoll->items,
                            .next_of_file = file != NULL ? file->watchers : world->files[0].watchers };
     epoll->items = number;
@@ -471,7 +474,7 @@ int epoll_pwait(int epfd, struct epoll_event *events, int most, int timeout, con
     return epoll_wait(epfd, events, most, timeout);
 }
 
-/* --- event counters and timers ---------------------------------------------------------------------------------------------- */
+/* --- event counters and timers ------------------------------------------------------------------------------------ */
 
 int eventfd(unsigned count, int flags)
 {
@@ -506,7 +509,8 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *value, struct it
         return (int)sim_kernel(SYS_timerfd_settime, fd, flags, value, old);
     sim_point("timerfd_settime", (uint64_t)fd);
     if (old != NULL)
-        *old = (struct itimerspec){ .it_value = sim_timespec(file->due_ns > world->now_ns ? file->due_ns - world->now_ns : 0),
+        *old = (struct itimerspec){ .it_value =
+                                        sim_timespec(file->due_ns > world->now_ns ? file->due_ns - world->now_ns : 0),
                                     .it_interval = sim_timespec(file->interval_ns) };
     file->count = 0;
     file->interval_ns = ns_of(&value->it_interval);
@@ -514,8 +518,8 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *value, struct it
     file->due_ns = 0;
     if (ns_of(&value->it_value) == 0)
         return 0;
-    file->due_ns = (flags & TFD_TIMER_ABSTIME) != 0 ? sim_deadline(file->clock, &value->it_value)
-                                                    : sim_after(&value->it_value);
+    file->due_ns =
+        (flags & TFD_TIMER_ABSTIME) != 0 ? sim_deadline(file->clock, &value->it_value) : sim_after(&value->it_value);
     if (file->due_ns < NEVER)
         sim_event(TIMER, file->due_ns, sim_number(file), file->generation << 12 | (file->backlog_max & 0xfff));
     return 0;
@@ -570,7 +574,7 @@ static ssize_t write_count(struct file *file, const void *bytes, size_t length)
     return 8;
 }
 
-/* --- to read and to write ------------------------------------------------------------------------------------------------------ */
+/* --- to read and to write ----------------------------------------------------------------------------------------- */
 
 ssize_t read(int fd, void *bytes, size_t length)
 {
@@ -624,7 +628,7 @@ ssize_t readv(int fd, const struct iovec *parts, int count)
     return count > 0 ? read(fd, parts[0].iov_base, parts[0].iov_len) : 0;
 }
 
-/* --- descriptors --------------------------------------------------------------------------------------------------------------- */
+/* --- descriptors -------------------------------------------------------------------------------------------------- */
 
 int close(int fd)
 {

@@ -28,7 +28,8 @@ static void make_world(char path[64])
 {
     int fd = memfd_create("world", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)WORLD_BYTES) != 0 ||
-        mmap(WORLD_AT, WORLD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0) != WORLD_AT) {
+        mmap(WORLD_AT, WORLD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0) !=
+            WORLD_AT) {
         perror("sim: no memory for a world");
         exit(125);
     }
@@ -40,15 +41,17 @@ static void make_world(char path[64])
 static void begin_diary(const char *path)
 {
     unlink(path);
-    snprintf(world->diary, sizeof world->diary, "%s%s%s", path[0] != '/' ? getcwd(NULL, 0) : "", path[0] != '/' ? "/" : "", path);
+    snprintf(world->diary, sizeof world->diary, "%s%s%s", path[0] != '/' ? getcwd(NULL, 0) : "",
+             path[0] != '/' ? "/" : "", path);
 }
 
 /* Each seed has troubles of its own, and some that never come. */
 static void draw_troubles(struct settings *set)
 {
-    static const uint32_t every[TROUBLES][4] = {
-        [PAUSE] = { 0, 1000, 5000, 30000 }, [CUT] = { 0, 100, 500, 3000 }, [HOLD] = { 0, 50, 300, 2000 }, [ISOLATE] = { 0, 300, 1000, 5000 }
-    };
+    static const uint32_t every[TROUBLES][4] = { [PAUSE] = { 0, 1000, 5000, 30000 },
+                                                 [CUT] = { 0, 100, 500, 3000 },
+                                                 [HOLD] = { 0, 50, 300, 2000 },
+                                                 [ISOLATE] = { 0, 300, 1000, 5000 } };
     static const uint64_t longest_ms[] = { 5, 50, 500, 5000 };
     for (enum trouble trouble = 0; trouble < TROUBLES; trouble++)
         set->every[trouble] = every[trouble][sim_drawbelow(FAULTS, 4)];
@@ -94,7 +97,8 @@ static void use_cpu(int cpu)
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
     setpriority(PRIO_PROCESS, 0, 10);
-    sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 }); /* who gives its turn sleeps before the other one runs */
+    sched_setscheduler(0, SCHED_BATCH,
+                       &(struct sched_param){ 0 }); /* who gives its turn sleeps before the other one runs */
 }
 
 extern char **environ;
@@ -119,8 +123,8 @@ static void begin_environment(const char *folder)
 }
 
 /*
- * Where a run begins, and what its processes carry in their environment, has one length wherever this was built, because a
- * server's use of memory follows from it.
+ * Where a run begins, and what its processes carry in their environment, has one length wherever this was built,
+ * because a server's use of memory follows from it.
  */
 static void link_library(const char *folder, char library[4096])
 {
@@ -192,8 +196,7 @@ static void describe(FILE *out)
         static const char *const states[] = { "free", "ready", "waits in", "runs", "ended" };
         if (thread->state == FREE || thread->state == ENDED)
             continue;
-        fprintf(out, "  %s.%u t%u%s %s", world->procs[thread->proc].name, thread->proc, i,
-                "", states[thread->state]);
+        fprintf(out, "  %s.%u t%u%s %s", world->procs[thread->proc].name, thread->proc, i, "", states[thread->state]);
         if (thread->state == BLOCKED)
             fprintf(out, " %s", thread->call);
         if (thread->state == BLOCKED && thread->deadline_ns != NEVER)
@@ -229,12 +232,13 @@ static void watch(void)
         if (world->over || still < 2)
             continue;
         if (!is_alive(proc) && world->current == current && world->procs[proc].state == LIVES) {
-            snprintf(world->why, sizeof world->why, "%s.%u died without a word, with its turn", world->procs[proc].name, proc);
+            snprintf(world->why, sizeof world->why, "%s.%u died without a word, with its turn", world->procs[proc].name,
+                     proc);
             break;
         }
         if (still > HANGS_AFTER_S * 5) {
-            snprintf(world->why, sizeof world->why, "%s.%u t%u has its turn and makes no call", world->procs[proc].name, proc,
-                     current);
+            snprintf(world->why, sizeof world->why, "%s.%u t%u has its turn and makes no call", world->procs[proc].name,
+                     proc, current);
             break;
         }
     }
@@ -247,9 +251,12 @@ static void end_all(void)
             kill(world->procs[i].pid, SIGKILL);
 }
 
-static const struct option options[] = { { "seed", required_argument, NULL, 's' },  { "trace", required_argument, NULL, 't' },
-                                         { "cpu", required_argument, NULL, 'c' },   { "verbose", no_argument, NULL, 'v' },
-                                         { "delay-us", required_argument, NULL, 'D' }, { "stay", required_argument, NULL, 'S' },
+static const struct option options[] = { { "seed", required_argument, NULL, 's' },
+                                         { "trace", required_argument, NULL, 't' },
+                                         { "cpu", required_argument, NULL, 'c' },
+                                         { "verbose", no_argument, NULL, 'v' },
+                                         { "delay-us", required_argument, NULL, 'D' },
+                                         { "stay", required_argument, NULL, 'S' },
                                          { "far", no_argument, NULL, 'F' },
                                          { NULL, 0, NULL, 0 } };
 
@@ -271,14 +278,29 @@ int main(int argc, char **argv)
     int cpu = sched_getcpu(), delay_us = -1, stay = 0, status = 0;
     for (int option; (option = getopt_long(argc, argv, "+s:t:c:v", options, NULL)) != -1;)
         switch (option) {
-        case 's': seed = strtoull(optarg, NULL, 10); break;
-        case 't': trace = optarg; break;
-        case 'c': cpu = atoi(optarg); break;
-        case 'D': delay_us = atoi(optarg); break;
-        case 'S': stay = atoi(optarg); break;
-        case 'F': far = true; break;
-        case 'v': verbose = true; break;
-        default: return say_usage();
+        case 's':
+            seed = strtoull(optarg, NULL, 10);
+            break;
+        case 't':
+            trace = optarg;
+            break;
+        case 'c':
+            cpu = atoi(optarg);
+            break;
+        case 'D':
+            delay_us = atoi(optarg);
+            break;
+        case 'S':
+            stay = atoi(optarg);
+            break;
+        case 'F':
+            far = true;
+            break;
+        case 'v':
+            verbose = true;
+            break;
+        default:
+            return say_usage();
         }
     if (optind == argc)
         return say_usage();
@@ -328,8 +350,11 @@ int main(int argc, char **argv)
     }
     end_all();
     if (verbose)
-        fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, %u faults, diary %016" PRIx64 "\n", seed,
-                (double)(world->now_ns - BEGIN_NS) / 1e9, world->steps, world->switches, world->fault_count, world->hash);
+        fprintf(stderr,
+                "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, %u faults, diary %016" PRIx64
+                "\n",
+                seed, (double)(world->now_ns - BEGIN_NS) / 1e9, world->steps, world->switches, world->fault_count,
+                world->hash);
     if (world->why[0] != 0)
         return 70;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -22,7 +22,7 @@
 
 #define RETRY_NS NS_PER_S /* of a connection that a full queue did not take */
 
-/* --- segments --------------------------------------------------------------------------------------------------------- */
+/* --- segments ----------------------------------------------------------------------------------------------------- */
 
 static struct segment *new_segment(int kind, const void *bytes, size_t length)
 {
@@ -124,12 +124,15 @@ void sim_deliver(uint32_t number, uint32_t generation)
     }
     struct segment *segment = first_on_the_way(file);
     if (world->set.trace)
-        diary_write("   %u bytes arrive at %s.%u, file %u%s", segment->length, world->procs[file->proc].name, file->proc,
-                    number, segment->kind == END ? ", the end" : segment->kind == RESET ? ", a reset" : "");
+        diary_write("   %u bytes arrive at %s.%u, file %u%s", segment->length, world->procs[file->proc].name,
+                    file->proc, number,
+                    segment->kind == END     ? ", the end"
+                    : segment->kind == RESET ? ", a reset"
+                                             : "");
     take_in(file, segment);
 }
 
-/* --- addresses -------------------------------------------------------------------------------------------------------- */
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 static bool read_address(const struct sockaddr *address, socklen_t length, char text[ADDRESS_MAX])
 {
@@ -232,7 +235,7 @@ static void take_some_address(struct file *file)
     take_some_port(file, file->is_six ? "[::1]" : "127.0.0.1");
 }
 
-/* --- to come into being -------------------------------------------------------------------------------------------------- */
+/* --- to come into being ------------------------------------------------------------------------------------------- */
 
 static int open_flags(int type)
 {
@@ -471,7 +474,7 @@ int accept(int fd, struct sockaddr *address, socklen_t *length)
     return accept4(fd, address, length, 0);
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------------------ */
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static size_t take_bytes(struct file *file, char *bytes, size_t length, bool peeks)
 {
@@ -616,14 +619,15 @@ ssize_t send(int fd, const void *bytes, size_t length, int flags)
     return sim_send(file, bytes, length, flags);
 }
 
-ssize_t sendto(int fd, const void *bytes, size_t length, int flags, const struct sockaddr *address, socklen_t address_length)
+ssize_t sendto(int fd, const void *bytes, size_t length, int flags, const struct sockaddr *address,
+               socklen_t address_length)
 {
     if (sim_file(fd) == NULL)
         return sim_kernel(SYS_sendto, fd, bytes, length, flags, address, address_length);
     return send(fd, bytes, length, flags);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 static void end_backlog(struct file *file)
 {
@@ -693,7 +697,7 @@ int shutdown(int fd, int how)
     return 0;
 }
 
-/* --- what one can ask and set ------------------------------------------------------------------------------------------------------ */
+/* --- what one can ask and set ------------------------------------------------------------------------------------- */
 
 int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict length)
 {
@@ -726,7 +730,8 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
     else if (level == SOL_SOCKET && name == SO_SNDTIMEO)
         file->send_ns = ns_of(value);
     else if (level == SOL_SOCKET && name == SO_LINGER)
-        file->linger_resets = ((const struct linger *)value)->l_onoff != 0 && ((const struct linger *)value)->l_linger == 0;
+        file->linger_resets =
+            ((const struct linger *)value)->l_onoff != 0 && ((const struct linger *)value)->l_linger == 0;
     return 0;
 }
 

@@ -35,7 +35,7 @@ pid_t sim_kernelpid(void)
     return (pid_t)sim_kernel(SYS_getpid);
 }
 
-/* --- to enter -------------------------------------------------------------------------------------------------------- */
+/* --- to enter ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t find_proc(pid_t pid)
 {
@@ -211,7 +211,7 @@ int system(const char *line)
     return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* --- to leave ----------------------------------------------------------------------------------------------------------- */
+/* --- to leave ----------------------------------------------------------------------------------------------------- */
 
 void sim_endproc(uint32_t number, int status)
 {
@@ -309,7 +309,8 @@ __attribute__((constructor)) static void begin(void)
     if (path == NULL)
         return;
     int fd = (int)sim_kernel(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
-    void *at = mmap(WORLD_AT, WORLD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
+    void *at =
+        mmap(WORLD_AT, WORLD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
     if (fd < 0 || at != WORLD_AT) {
         fprintf(stderr, "sim: no world at %s\n", path);
         sim_kernel(SYS_exit_group, 125);
@@ -327,4 +328,3 @@ __attribute__((constructor)) static void begin(void)
         enter(new_proc(sim_kernelpid(), (pid_t)sim_kernel(SYS_getppid)));
     sim_beginmachine(name_of_command());
 }
-

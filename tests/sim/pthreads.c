@@ -25,7 +25,7 @@ static uint32_t my_name(void)
     return sim_me != 0 ? sim_me : UINT32_MAX;
 }
 
-/* --- what ThreadSanitizer is told, where a program is built with it: it sees none of these models ------------------- */
+/* --- what ThreadSanitizer is told, where a program is built with it: it sees none of these models ----------------- */
 
 #define WEAK extern __attribute__((weak))
 WEAK void __tsan_acquire(void *object);
@@ -165,7 +165,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return code;
 }
 
-/* --- condition variables: all that is theirs is the clock ----------------------------------------------------------- */
+/* --- condition variables: all that is theirs is the clock --------------------------------------------------------- */
 
 int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 {
@@ -240,7 +240,7 @@ int pthread_cond_broadcast(pthread_cond_t *cond)
     return 0;
 }
 
-/* --- semaphores: the count is the first word. Whoever posts touches nothing afterwards ------------------------------- */
+/* --- semaphores: the count is the first word. Whoever posts touches nothing afterwards ---------------------------- */
 
 int sem_init(sem_t *sem, int shared, unsigned value)
 {
@@ -316,7 +316,7 @@ int sem_post(sem_t *sem)
     return 0;
 }
 
-/* --- read-write locks, barriers, once ----------------------------------------------------------------------------------- */
+/* --- read-write locks, barriers, once ----------------------------------------------------------------------------- */
 
 enum { READERS, WRITER };
 
@@ -423,7 +423,7 @@ int pthread_once(pthread_once_t *once, void (*init)(void))
     return 0;
 }
 
-/* --- threads: real ones ----------------------------------------------------------------------------------------------------- */
+/* --- threads: real ones ------------------------------------------------------------------------------------------- */
 
 struct start {
     void *(*run)(void *arg);
@@ -518,8 +518,8 @@ static int join_until(pthread_t handle, void **result, uint64_t deadline_ns)
     if (thread == NULL)
         return ESRCH;
     while (thread->state != ENDED) {
-        bool in_time = deadline_ns > world->now_ns &&
-                       sim_waitfor("join", (void *)(uintptr_t)thread->pthread, deadline_ns, true);
+        bool in_time =
+            deadline_ns > world->now_ns && sim_waitfor("join", (void *)(uintptr_t)thread->pthread, deadline_ns, true);
         pthread_testcancel();
         if (thread->state != ENDED && !in_time)
             return deadline_ns == 0 ? EBUSY : ETIMEDOUT;

@@ -25,7 +25,7 @@ uint32_t sim_procof(pid_t pid)
     return number >= 1 && number <= (int64_t)world->proc_count ? (uint32_t)number : 0;
 }
 
-/* --- children and signals ----------------------------------------------------------------------------------------------------- */
+/* --- children and signals ----------------------------------------------------------------------------------------- */
 
 int prctl(int option, ...)
 {
@@ -95,7 +95,8 @@ pid_t waitpid(pid_t pid, int *status, int options)
         return (pid_t)sim_kernel(SYS_wait4, pid, status, options, NULL);
     sim_point("waitpid", (uint64_t)pid);
     pthread_testcancel();
-    uint32_t child = wait_for_child(pid, (options & WNOHANG) | WEXITED | ((options & WUNTRACED) != 0 ? WSTOPPED : 0), &error);
+    uint32_t child =
+        wait_for_child(pid, (options & WNOHANG) | WEXITED | ((options & WUNTRACED) != 0 ? WSTOPPED : 0), &error);
     if (child == 0) {
         errno = error;
         return error != 0 ? -1 : 0;
@@ -138,7 +139,9 @@ int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
         info->si_signo = SIGCHLD;
         info->si_pid = SIM_PID + (pid_t)child;
         info->si_code = !over ? CLD_STOPPED : WIFSIGNALED(proc->status) ? CLD_KILLED : CLD_EXITED;
-        info->si_status = !over ? SIGSTOP : WIFSIGNALED(proc->status) ? WTERMSIG(proc->status) : WEXITSTATUS(proc->status);
+        info->si_status = !over                       ? SIGSTOP
+                          : WIFSIGNALED(proc->status) ? WTERMSIG(proc->status)
+                                                      : WEXITSTATUS(proc->status);
     }
     if ((options & WNOWAIT) == 0) {
         if (over)

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define WORLD_AT ((void *)0x7e9000000000) /* where sanitizers have neither shadow nor heap */
-#define WORLD_BYTES ((size_t)4 << 30) /* of which only what is used is there */
+#define WORLD_BYTES ((size_t)4 << 30)     /* of which only what is used is there */
 
 #define THREADS_MAX 16384
 #define PROCS_MAX 1024
@@ -74,7 +74,7 @@ struct thread {
     uint64_t signals;
     uint64_t priority;
     uint32_t ready_at; /* in the list of those that are ready */
-    uint64_t pthread; /* its handle */
+    uint64_t pthread;  /* its handle */
     bool detached;
 };
 
@@ -82,7 +82,7 @@ struct wait {
     uint32_t thread, file, next_of_thread, next_of_file, previous_of_file;
 };
 
-/* --- processes ----------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 enum proc_state { NO_PROC, LIVES, IS_OVER };
 
@@ -95,8 +95,8 @@ struct proc {
     int status;       /* as waitpid() says */
     bool reaped, stopped, tells_stop;
     bool dies_with_parent;
-    uint32_t pauses; /* reasons why it stands still */
-    int64_t offset_ns, rate_ppb;             /* of its clocks; CLOCK_REALTIME has no offset */
+    uint32_t pauses;                              /* reasons why it stands still */
+    int64_t offset_ns, rate_ppb;                  /* of its clocks; CLOCK_REALTIME has no offset */
     uint64_t in_held_until_ns, out_held_until_ns; /* nothing arrives at it, or from it, before */
     uint64_t signals;
     uint64_t alarm_ns, alarm_interval_ns; /* 0: none */
@@ -108,7 +108,7 @@ struct proc {
 #define SIM_PID 1000
 #define FULL 200000 /* bytes unread or on their way: then nobody may send more */
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 enum file_type { NO_FILE, SOCKET, EVENTFD, TIMERFD, EPOLL };
 enum socket_state { FRESH, LISTENING, CONNECTING, CONNECTED, FAILED };
@@ -143,7 +143,7 @@ struct file {
     uint64_t last_arrival_ns;
     uint64_t held_until_ns; /* nothing arrives before */
     uint32_t backlog_first, backlog_last, backlog_count, backlog_max, backlog_next;
-    uint64_t receive_ns, send_ns; /* limits of blocking calls; 0: none */
+    uint64_t receive_ns, send_ns;                         /* limits of blocking calls; 0: none */
     char address[ADDRESS_MAX], peer_address[ADDRESS_MAX]; /* a path, or "HOST:PORT" */
     uint64_t count;                                       /* of an eventfd; of a timerfd: times it ran out */
     bool semaphore;
@@ -153,7 +153,7 @@ struct file {
     uint32_t next_free;
 };
 
-/* --- faults ------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 /* Of the process that has the turn; the others of the connection, or the machine, that sends just now. */
 enum trouble { PAUSE, CUT, HOLD, ISOLATE, TROUBLES };
@@ -161,7 +161,7 @@ enum trouble { PAUSE, CUT, HOLD, ISOLATE, TROUBLES };
 #define FAULTS_MAX 4096 /* that can be left out */
 #define MACHINES_MAX 64
 
-/* --- the world ------------------------------------------------------------------------------------------------------------ */
+/* --- the world ---------------------------------------------------------------------------------------------------- */
 
 enum schedule { WALK, PRIORITIES };
 
@@ -169,12 +169,12 @@ struct settings {
     uint64_t seed;
     uint32_t every[TROUBLES]; /* one in so many points, or of messages sent, on average; 0: never */
     uint64_t longest_ns;      /* of a fault */
-    uint32_t stay;          /* points between two choices, on average */
-    uint64_t delay_ns;      /* of the network, on average */
+    uint32_t stay;            /* points between two choices, on average */
+    uint64_t delay_ns;        /* of the network, on average */
     uint64_t delay_min_ns;
-    bool far;               /* ends of connections take their time as bytes do, and these come in parts */
-    uint32_t short_reads;   /* one call in so many; 0: none */
-    uint64_t limit_ns;      /* the world ends */
+    bool far;             /* ends of connections take their time as bytes do, and these come in parts */
+    uint32_t short_reads; /* one call in so many; 0: none */
+    uint64_t limit_ns;    /* the world ends */
     uint8_t schedule;
     bool trace;
 };
@@ -214,7 +214,7 @@ struct world {
     uint32_t buckets[BUCKETS];
     uint32_t next_port;
     bool is_storm;
-    uint64_t until[TROUBLES];  /* so many more, then it happens */
+    uint64_t until[TROUBLES]; /* so many more, then it happens */
     uint32_t fault_count;
     bool left_out[FAULTS_MAX]; /* faults that do not happen */
     int64_t drift_ppb;         /* clocks of machines are wrong by up to that */
@@ -249,14 +249,14 @@ static inline uint32_t sim_proc(void)
 /* A system call that nobody is in front of; as syscall(), which the world has its own of. */
 long sim_kernel(long number, ...);
 
-/* --- turns.c -------------------------------------------------------------------------------------------------------------- */
+/* --- turns.c ------------------------------------------------------------------------------------------------------ */
 
 void sim_point(const char *call, uint64_t detail);
 uint32_t sim_newthread(uint32_t proc);
 void sim_ready(uint32_t thread);
 /* The caller waits until somebody makes it ready, or that true time. False: time is over. */
 bool sim_block(const char *call, uint64_t deadline_ns, bool interruptible);
-void sim_park(void); /* a new thread: until it is chosen */
+void sim_park(void);  /* a new thread: until it is chosen */
 void sim_leave(void); /* the last turn of a thread */
 void sim_wakeall(uint32_t proc, const void *address);
 bool sim_wakeone(const void *address);
@@ -273,7 +273,7 @@ uint64_t sim_deadline(int clock, const struct timespec *time); /* NULL: never */
 uint64_t sim_after(const struct timespec *time);               /* from now on */
 struct timespec sim_timespec(uint64_t ns);
 
-/* --- files.c, net.c --------------------------------------------------------------------------------------------------------- */
+/* --- files.c, net.c ----------------------------------------------------------------------------------------------- */
 
 struct file *sim_file(int fd);
 uint32_t sim_number(const struct file *file);
@@ -297,10 +297,10 @@ bool sim_waitkernel(int fd, short events); /* for a pipe, a terminal */
 void *sim_alloc(size_t size);
 void sim_free(void *memory, size_t size);
 
-/* --- procs.c, signals.c, calls.c, faults.c ------------------------------------------------------------------------------- */
+/* --- procs.c, signals.c, calls.c, faults.c ------------------------------------------------------------------------ */
 
 void sim_endproc(uint32_t proc, int status); /* it is gone, or will be when it has given its turn */
-void sim_pausehere(void); /* points, and messages sent, while there is a storm */
+void sim_pausehere(void);                    /* points, and messages sent, while there is a storm */
 void sim_trouble(struct file *file);
 uint64_t sim_drawtrouble(enum trouble trouble); /* until the next one */
 void sim_beginmachine(uint64_t name);
@@ -316,7 +316,7 @@ void sim_acquired(const volatile void *object); /* for ThreadSanitizer: sees wha
 void sim_released(const volatile void *object);
 void sim_watchend(void);
 
-/* --- what a program in the world may ask for: workloads/workload.h ------------------------------------------------------- */
+/* --- what a program in the world may ask for: workloads/workload.h ------------------------------------------------ */
 
 void sim_storm(bool on);
 bool sim_fault(const char *what);

@@ -63,7 +63,7 @@ uint64_t sim_drawabout(enum stream stream, uint64_t mean)
     return (halvings * mean + within) * 2 / 3;
 }
 
-/* --- events: a heap ---------------------------------------------------------------------------------------------------- */
+/* --- events: a heap ----------------------------------------------------------------------------------------------- */
 
 static bool is_before(const struct event *a, const struct event *b)
 {
@@ -138,7 +138,7 @@ static void let_happen_what_is_due(void)
                  (unsigned long long)(world->set.limit_ns / NS_PER_S));
 }
 
-/* --- the kernel's part --------------------------------------------------------------------------------------------------- */
+/* --- the kernel's part -------------------------------------------------------------------------------------------- */
 
 long sim_kernel(long number, ...)
 {
@@ -167,8 +167,8 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 }
 
 /*
- * If who began all this is gone, nobody will give this thread its turn. The first thread of each process looks, because a
- * wait with an end costs the kernel a timer.
+ * If who began all this is gone, nobody will give this thread its turn. The first thread of each process looks,
+ * because a wait with an end costs the kernel a timer.
  */
 static void wait_for_turn(struct thread *me)
 {
@@ -211,7 +211,7 @@ void sim_fail(const char *format, ...)
         futex(&world->threads[0].turn, FUTEX_WAIT, 0, NULL);
 }
 
-/* --- threads -------------------------------------------------------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------------------------------------------------ */
 
 uint32_t sim_newthread(uint32_t proc)
 {
@@ -321,7 +321,7 @@ static bool may_run(const struct thread *thread)
     return world->procs[thread->proc].pauses == 0;
 }
 
-/* --- the choice ---------------------------------------------------------------------------------------------------------- */
+/* --- the choice --------------------------------------------------------------------------------------------------- */
 
 static uint32_t walk(uint32_t able)
 {
@@ -381,7 +381,8 @@ static uint32_t choose(void)
         let_happen_what_is_due();
     }
     uint32_t chosen = world->set.schedule == PRIORITIES ? highest() : walk(able);
-    world->choose_at = world->steps + (world->set.schedule == PRIORITIES ? 512 : 1 + sim_drawabout(TURNS, world->set.stay));
+    world->choose_at =
+        world->steps + (world->set.schedule == PRIORITIES ? 512 : 1 + sim_drawabout(TURNS, world->set.stay));
     world->is_new_ready = false;
     return chosen;
 }
@@ -521,7 +522,7 @@ void sim_leave(void)
     give_turn(&world->threads[next]);
 }
 
-/* --- waiting for an address ----------------------------------------------------------------------------------------------- */
+/* --- waiting for an address --------------------------------------------------------------------------------------- */
 
 bool sim_waitfor(const char *call, const void *address, uint64_t deadline_ns, bool interruptible)
 {
@@ -555,7 +556,7 @@ bool sim_wakeone(const void *address)
     return chosen != 0;
 }
 
-/* --- clocks ------------------------------------------------------------------------------------------------------------------ */
+/* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 #define EPOCH_S 1798000000ULL /* what CLOCK_REALTIME says when the world begins, less what the others say */
 

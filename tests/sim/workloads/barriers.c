@@ -13,11 +13,11 @@
 enum { ROUNDS = 4096, NAMES = 3, PROMPT_MS = 700, POLL_MS = 1000, LW_MS = 20000 };
 
 struct party {
-    bool is_ready;        /* for the next series */
-    unsigned series;      /* that it takes part in */
-    unsigned round;       /* that it came to last, from 1 on */
-    int64_t came_ns;      /* to that round: its call began */
-    bool is_in;           /* its call did not return */
+    bool is_ready;   /* for the next series */
+    unsigned series; /* that it takes part in */
+    unsigned round;  /* that it came to last, from 1 on */
+    int64_t came_ns; /* to that round: its call began */
+    bool is_in;      /* its call did not return */
 };
 
 /* The round that is under way, and what its parties were told. */
@@ -29,10 +29,10 @@ struct round {
 struct model {
     struct party parties[FLEET_MACHINES][FLEET_THREADS];
     struct round rounds[ROUNDS];
-    unsigned series, loss; /* the present one; what the server had lost when it began */
-    int is_broken;         /* 1: somebody left it */
+    unsigned series, loss;           /* the present one; what the server had lost when it began */
+    int is_broken;                   /* 1: somebody left it */
     int64_t died_ns[FLEET_MACHINES]; /* in this series; 0: it lives */
-    int64_t passed;        /* parties, of all rounds */
+    int64_t passed;                  /* parties, of all rounds */
     int64_t lease_ms;
     unsigned limits; /* of 8 waits */
     bool has_short_limits, destroys;
@@ -60,7 +60,7 @@ static void make(struct fleet *fleet, unsigned which)
     assert_lk(0, lk_barrier_init(&objects->barriers[which], fleet->client, name, parties_of(fleet), NULL));
 }
 
-/* --- what a code means -------------------------------------------------------------------------------------------------- */
+/* --- what a code means -------------------------------------------------------------------------------------------- */
 
 /* All came, those that died included: but who died came while its lease lasted. */
 static void judge_passed(struct fleet *fleet, struct party *me, const struct round *round)
@@ -70,11 +70,12 @@ static void judge_passed(struct fleet *fleet, struct party *me, const struct rou
         for (unsigned n = 0; n < fleet->threads; n++) {
             const struct party *party = &model->parties[i][n];
             if (model->died_ns[i] == 0)
-                must(party->series == me->series && party->round >= me->round, "a party passed, and party %u of machine %u did not come",
-                     n, i);
+                must(party->series == me->series && party->round >= me->round,
+                     "a party passed, and party %u of machine %u did not come", n, i);
             else
                 must(party->round > me->round ||
-                         (party->round == me->round && round->last_came_ns < model->died_ns[i] + (model->lease_ms * 102 / 100 + 100) * 1000000),
+                         (party->round == me->round &&
+                          round->last_came_ns < model->died_ns[i] + (model->lease_ms * 102 / 100 + 100) * 1000000),
                      "a party passed, and party %u of machine %u was dead before all came", n, i);
         }
     must(round->refused == 0, "a party passed, and another one was told that not all came");
@@ -82,7 +83,8 @@ static void judge_passed(struct fleet *fleet, struct party *me, const struct rou
 
 static void judge_prompt(struct fleet *fleet, const struct round *round, int64_t now_ns)
 {
-    must(!fleet->is_faultless || now_ns - round->last_came_ns < PROMPT_MS * 1000000LL, "the last party came %lld ms before another one was let go",
+    must(!fleet->is_faultless || now_ns - round->last_came_ns < PROMPT_MS * 1000000LL,
+         "the last party came %lld ms before another one was let go",
          (long long)(now_ns - round->last_came_ns) / 1000000);
 }
 
@@ -97,11 +99,14 @@ static bool is_allowed(const struct fleet *fleet, int code)
     case 0:
     case LK_BARRIER_SERIAL:
     case ETIMEDOUT:
-    case ECANCELED: return true;
-    case ESTALE: /* also of who was not heard of for a lease, or while there were two resets, and whose round is gone since */
+    case ECANCELED:
+        return true;
+    case ESTALE: /* also of who was silent for a lease, or for two resets, and whose round is gone since */
     case EIO:
-    case ENOTCONN: return !fleet->is_faultless;
-    default: return false;
+    case ENOTCONN:
+        return !fleet->is_faultless;
+    default:
+        return false;
     }
 }
 
@@ -123,14 +128,15 @@ static void judge(struct fleet *fleet, struct party *me, int code, bool has_limi
         must(round->serial == 1 || round->passed < parties_of(fleet), "a round has no serial party");
     } else if (code == ETIMEDOUT || code == ECANCELED) {
         must(round->passed == 0, "a party was told %s of a round that others passed", code_name(code));
-        must(!fleet->is_faultless || model->limits > 0 || is_calm(fleet), "a party was told %s, though none has a limit, without a fault", code_name(code));
+        must(!fleet->is_faultless || model->limits > 0 || is_calm(fleet),
+             "a party was told %s, though none has a limit, without a fault", code_name(code));
         round->refused++;
     } else {
         round->unknown++;
     }
 }
 
-/* --- what people do ----------------------------------------------------------------------------------------------------- */
+/* --- what people do ----------------------------------------------------------------------------------------------- */
 
 static int64_t draw_limit(struct person *person)
 {
@@ -138,7 +144,8 @@ static int64_t draw_limit(struct person *person)
     const struct model *model = model_of(fleet);
     if (is_calm(fleet))
         return 15000 + fleet->rest_most_ms;
-    bool may_be_unsure = fleet->has[TROUBLES_OF_THE_WORLD] || fleet->has[FREEZES] || fleet->has[BLOWS] || fleet->has[STANDSTILLS] ||
+    bool may_be_unsure = fleet->has[TROUBLES_OF_THE_WORLD] || fleet->has[FREEZES] || fleet->has[BLOWS] ||
+                         fleet->has[STANDSTILLS] ||
                          fleet->has[RESTARTS]; /* one who was told EIO may not have come, and then others wait for it */
     if (luck_below(&person->luck, 8) >= model->limits)
         return may_be_unsure ? fleet->rest_most_ms + 40000 : LK_FOREVER;
@@ -160,7 +167,8 @@ static void meet(struct person *person, struct party *me)
     struct round *round = &model->rounds[me->round % ROUNDS];
     if (me->came_ns > round->last_came_ns)
         round->last_came_ns = me->came_ns;
-    int code = limit_ms == LK_FOREVER ? lk_barrier_wait(&objects->barriers[which]) : lk_barrier_waitfor(&objects->barriers[which], limit_ms);
+    int code = limit_ms == LK_FOREVER ? lk_barrier_wait(&objects->barriers[which])
+                                      : lk_barrier_waitfor(&objects->barriers[which], limit_ms);
     judge(fleet, me, code, limit_ms != LK_FOREVER);
     me->is_in = false;
     if (code == LK_BARRIER_SERIAL && model->destroys && !model->is_broken) {
@@ -261,7 +269,7 @@ static void close_objects(struct fleet *fleet, unsigned machine)
         assert_lk(0, lk_barrier_destroy(&objects->barriers[i]));
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 static void dies(struct fleet *fleet, unsigned machine)
 {
@@ -283,14 +291,18 @@ static void lose(struct fleet *fleet)
     model_of(fleet)->is_broken = 1;
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = lose, .lost = lose };
+static const struct game game = {
+    .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = lose, .lost = lose
+};
 
 static void draw(struct fleet *fleet, struct model *model)
 {
     static const struct {
         const char *text;
         int64_t lease_ms;
-    } options[] = { { "lease=2s&command_timeout=500ms", 2000 }, { "lease=5s&command_timeout=1s", 5000 }, { "lease=30s", 30000 } };
+    } options[] = { { "lease=2s&command_timeout=500ms", 2000 },
+                    { "lease=5s&command_timeout=1s", 5000 },
+                    { "lease=30s", 30000 } };
     unsigned kind = (unsigned)luck_below(&fleet->luck, 3);
     for (unsigned i = 0; i < fleet->machines; i++)
         strcpy(fleet->options[i], options[kind].text);
@@ -310,8 +322,10 @@ static void workload(struct world *w)
     draw(&fleet, model);
     fleet_begin(&fleet);
     fleet_storm(&fleet);
-    int64_t passed = model->passed, longest_ms = 2 * model->lease_ms + POLL_MS * 2 + 2 * LW_MS + 3 * fleet.rest_most_ms + 70000;
-    for (int64_t until_ms = true_ms() + longest_ms; model->passed < passed + 2 * (int64_t)parties_of(&fleet); rest_ms(100))
+    int64_t passed = model->passed,
+            longest_ms = 2 * model->lease_ms + POLL_MS * 2 + 2 * LW_MS + 3 * fleet.rest_most_ms + 70000;
+    for (int64_t until_ms = true_ms() + longest_ms; model->passed < passed + 2 * (int64_t)parties_of(&fleet);
+         rest_ms(100))
         must(true_ms() < until_ms, "no round passed for %lld ms", (long long)longest_ms);
     fleet_end(&fleet);
 }

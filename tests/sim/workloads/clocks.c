@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clocks.c - nodes of a cluster have clocks that differ: with strict=yes a client is opened if no two of them differ by more
- * than clock_skew, masters or replicas, and else it is refused
+ * clocks.c - nodes of a cluster have clocks that differ: with strict=yes a client is opened if no two of them differ
+ * by more than clock_skew, masters or replicas, and else it is refused
  */
 #include "cluster.h"
 #include "workload.h"

@@ -3,15 +3,24 @@
  * conditions.c - threads of a few machines wait for a condition variable, and signal: no signal is lost, whoever waits
  * gives the mutex back and comes back with it, as often held as before
  *
- * The model counts debts: a signal that was acknowledged while some certainly waited is owed to one of those. Whoever wakes
- * pays one. Once none of those waits any more nothing is owed. A debt that is not paid once it is calm is a lost signal.
+ * The model counts debts: a signal that was acknowledged while some certainly waited is owed to one of those. Whoever
+ * wakes pays one. Once none of those waits any more nothing is owed. A debt that is not paid once it is calm is a
+ * lost signal.
  */
 #include "fleet.h"
 
 #include <string.h>
 
-enum { DEBTS = 256, LEVELS = 3, SEATS = FLEET_THREADS, LEASE_MS = 2000, LW_MS = 5000, LW_MOST_MS = 20000, REST_MS = 40000,
-       PROMPT_MS = 700 };
+enum {
+    DEBTS = 256,
+    LEVELS = 3,
+    SEATS = FLEET_THREADS,
+    LEASE_MS = 2000,
+    LW_MS = 5000,
+    LW_MOST_MS = 20000,
+    REST_MS = 40000,
+    PROMPT_MS = 700
+};
 
 /* Somebody who waits, or is about to. */
 struct seat {
@@ -88,19 +97,20 @@ static void owe(struct model *model, uint64_t token, int64_t now_ns, uint32_t to
     for (unsigned i = 0; i < FLEET_MACHINES * SEATS && model->debt_count < DEBTS; i++)
         if (!all || (to >> i & 1) != 0) {
             uint32_t these = all ? 1U << i : to;
-            model->debts[model->debt_count++] =
-                (struct debt){ .token = token, .to = these, .is_to_one = (these & (these - 1)) == 0, .since_ns = now_ns };
+            model->debts[model->debt_count++] = (struct debt){
+                .token = token, .to = these, .is_to_one = (these & (these - 1)) == 0, .since_ns = now_ns
+            };
             if (!all)
                 break;
         }
 }
 
-/* --- the mutex ---------------------------------------------------------------------------------------------------------- */
+/* --- the mutex ---------------------------------------------------------------------------------------------------- */
 
 struct hold {
     struct person *person;
     uint64_t token;
-    int64_t until_ns; /* it is good until then, at least */
+    int64_t until_ns;      /* it is good until then, at least */
     unsigned levels, loss; /* what the server had lost before it was asked for */
     bool is_good;
 };
@@ -132,7 +142,8 @@ static void enter(struct hold *hold)
     if (now_ns >= hold->until_ns || hold->token <= model->robbed || !fleet_kept(person->fleet, hold->loss))
         return;
     must(model->good_until_ns <= asked_ns, "two hold the mutex at once");
-    must(hold->token > model->token, "token %llu follows %llu", (unsigned long long)hold->token, (unsigned long long)model->token);
+    must(hold->token > model->token, "token %llu follows %llu", (unsigned long long)hold->token,
+         (unsigned long long)model->token);
     model->token = hold->token;
     model->good_until_ns = hold->until_ns;
     model->holder = person->machine;
@@ -186,8 +197,8 @@ static bool lock(struct hold *hold)
     if (code == EOWNERDEAD)
         repair(person);
     else if (code != 0) {
-        must(code == ETIMEDOUT || (!person->fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a lock returned %s",
-             code_name(code));
+        must(code == ETIMEDOUT || (!person->fleet->is_faultless && (code == ENOTCONN || code == EIO)),
+             "a lock returned %s", code_name(code));
         return false;
     }
     hold->levels = 1;
@@ -203,13 +214,14 @@ static bool lock(struct hold *hold)
     return true;
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------------ */
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 static void sit_down(struct hold *hold)
 {
     struct model *model = model_of(hold->person->fleet);
     struct seat *seat = &model->seats[hold->person->machine][hold->person->number];
-    *seat = (struct seat){ .is_taken = true, .token = hold->token, .good_until_ns = hold->is_good ? hold->until_ns : 0 };
+    *seat =
+        (struct seat){ .is_taken = true, .token = hold->token, .good_until_ns = hold->is_good ? hold->until_ns : 0 };
 }
 
 /* Somebody woke: one debt less, its own if there is one. Without a fault a signal takes as long as messages do. */
@@ -244,7 +256,8 @@ static void get_up(struct hold *hold, bool woke)
 static bool is_held_after(struct fleet *fleet, int code)
 {
     must(code == 0 || code == ETIMEDOUT ||
-             (!fleet->is_faultless && (code == EOWNERDEAD || code == ESTALE || code == ENOTCONN || code == EIO)) || code == ESTALE,
+             (!fleet->is_faultless && (code == EOWNERDEAD || code == ESTALE || code == ENOTCONN || code == EIO)) ||
+             code == ESTALE,
          "a wait returned %s", code_name(code));
     return code == 0 || code == ETIMEDOUT || code == EOWNERDEAD;
 }
@@ -254,8 +267,9 @@ static void judge_robbed(struct hold *hold, uint64_t robbed, unsigned loss, int 
     struct fleet *fleet = hold->person->fleet;
     if (hold->token == 0 || hold->token > robbed)
         must(code != ESTALE || !fleet->is_faultless, "a wait returned ESTALE without a fault");
-    else if (fleet_kept(fleet, loss) && !fleet->has[TROUBLES_OF_THE_WORLD] && !fleet->has[BLOWS] && !fleet->has[FREEZES] &&
-             !fleet->has[STANDSTILLS] && !fleet->has[RESTARTS]) /* else a request may have been sent twice */
+    else if (fleet_kept(fleet, loss) && !fleet->has[TROUBLES_OF_THE_WORLD] && !fleet->has[BLOWS] &&
+             !fleet->has[FREEZES] && !fleet->has[STANDSTILLS] &&
+             !fleet->has[RESTARTS]) /* else a request may have been sent twice */
         must(code == ESTALE || code == EIO || code == ENOTCONN,
              "a wait for which the mutex was not held any more returned %s, not ESTALE", code_name(code));
 }
@@ -280,7 +294,8 @@ static void count_levels(const struct hold *hold)
 {
     struct objects *objects = hold->person->fleet->objects;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-    if (hold->levels > 1 && hold->is_good && lk_mutex_info(&objects->mutex, &info) == 0 && info.held && info.token == hold->token)
+    if (hold->levels > 1 && hold->is_good && lk_mutex_info(&objects->mutex, &info) == 0 && info.held &&
+        info.token == hold->token)
         must(info.holds == hold->levels, "a wait gave %u levels back and came with %u", hold->levels, info.holds);
 }
 
@@ -309,14 +324,14 @@ static bool wait_once(struct hold *hold)
     } else {
         int64_t left_ms;
         int after = lk_mutex_remaining(&objects->mutex, &left_ms);
-        must(after == EPERM, "after a wait that returned %s a question for the mutex returned %s, not EPERM", code_name(code),
-             code_name(after));
+        must(after == EPERM, "after a wait that returned %s a question for the mutex returned %s, not EPERM",
+             code_name(code), code_name(after));
     }
     get_up(hold, code == 0 || code == EOWNERDEAD);
     return is_held;
 }
 
-/* --- signals ------------------------------------------------------------------------------------------------------------ */
+/* --- signals ------------------------------------------------------------------------------------------------------ */
 
 static void signal_one(struct person *person, const struct hold *hold)
 {
@@ -333,7 +348,8 @@ static void signal_one(struct person *person, const struct hold *hold)
             tokens[i][n] = model->seats[i][n].token;
         }
     int code = all ? lk_cond_broadcast(&objects->cond) : lk_cond_signal(&objects->cond);
-    must(code == 0 || (!fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a signal returned %s", code_name(code));
+    must(code == 0 || (!fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a signal returned %s",
+         code_name(code));
     int64_t now_ns = true_ns();
     if (code != 0 || !fleet_kept(fleet, loss) || killing != model->killing || killing % 2 != 0)
         return;
@@ -348,7 +364,7 @@ static void signal_one(struct person *person, const struct hold *hold)
         owe(model, hold != NULL && hold->is_good && hold->until_ns > now_ns ? hold->token : 0, now_ns, still, all);
 }
 
-/* --- what people do ----------------------------------------------------------------------------------------------------- */
+/* --- what people do ----------------------------------------------------------------------------------------------- */
 
 static void rob(struct hold *hold)
 {
@@ -441,7 +457,7 @@ static void close_objects(struct fleet *fleet, unsigned machine)
     assert_lk(0, lk_mutex_destroy(&objects->mutex));
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 static void dies(struct fleet *fleet, unsigned machine)
 {
@@ -449,7 +465,10 @@ static void dies(struct fleet *fleet, unsigned machine)
     model_of(fleet)->killing++;
 }
 
-/* One that waited may have had the signal by now, as its thread was on the way back: but not while another machine holds. */
+/*
+ * One that waited may have had the signal by now, as its thread was on the way back: but not while another machine
+ * holds.
+ */
 static void died(struct fleet *fleet, unsigned machine)
 {
     struct model *model = model_of(fleet);
@@ -488,10 +507,12 @@ static void lost(struct fleet *fleet)
 static bool find_signalled(struct fleet *fleet, unsigned *machine)
 {
     const struct model *model = model_of(fleet);
-    if (model->good_until_ns <= true_ns() || model->debt_count == 0 || model->debts[model->debt_count - 1].token != model->token)
+    if (model->good_until_ns <= true_ns() || model->debt_count == 0 ||
+        model->debts[model->debt_count - 1].token != model->token)
         return false;
     for (unsigned i = 0; i < fleet->machines; i++)
-        if (i != model->holder && !fleet->is_dead[i] && (model->debts[model->debt_count - 1].to >> (i * SEATS) & 15) != 0) {
+        if (i != model->holder && !fleet->is_dead[i] &&
+            (model->debts[model->debt_count - 1].to >> (i * SEATS) & 15) != 0) {
             *machine = i;
             return true;
         }
@@ -510,7 +531,14 @@ static void kill_who_was_signalled(struct fleet *fleet)
         }
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost, .other = kill_who_was_signalled };
+static const struct game game = { .open = open_objects,
+                                  .act = act,
+                                  .close = close_objects,
+                                  .dies = dies,
+                                  .died = died,
+                                  .loses = loses,
+                                  .lost = lost,
+                                  .other = kill_who_was_signalled };
 
 static void draw(struct fleet *fleet, struct model *model)
 {
@@ -523,7 +551,8 @@ static void draw(struct fleet *fleet, struct model *model)
                     { "lease=60s&poll=60s", 60000, 60000 },
                     { "lease=10s&poll=300ms", 10000, 300 },
                     { "lease=30s&pubsub=no", 30000, 1000 } };
-    unsigned kinds = fleet->is_faultless ? 3 : sizeof options / sizeof *options, common = (unsigned)luck_below(&fleet->luck, kinds);
+    unsigned kinds = fleet->is_faultless ? 3 : sizeof options / sizeof *options,
+             common = (unsigned)luck_below(&fleet->luck, kinds);
     bool are_same = luck_onein(&fleet->luck, 2);
     for (unsigned i = 0; i < fleet->machines; i++) {
         unsigned kind = are_same ? common : (unsigned)luck_below(&fleet->luck, kinds);

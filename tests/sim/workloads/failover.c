@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * failover.c - a master, two replicas and three Sentinels, and machines that lock while one server takes another's place;
- * or three nodes of a cluster, whose slots move, and which are away for a while
+ * failover.c - a master, two replicas and three Sentinels, and machines that lock while one server takes another's
+ * place; or three nodes of a cluster, whose slots move, and which are away for a while
  *
- * What is judged, in true time: whose promise stands is alone, but for the documented time after a failover that may lose
- * what no replica had; with wait_replicas of both there is no such time. A hold goes on where the next master has it. What
- * too few replicas acknowledged is not held. What is free and wanted is had soon after the Sentinels' announcement. A cluster
- * without failovers loses nothing: whoever holds goes on, and gives back while a slot moves.
+ * What is judged, in true time: whose promise stands is alone, but for the documented time after a failover that may
+ * lose what no replica had; with wait_replicas of both there is no such time. A hold goes on where the next master
+ * has it. What too few replicas acknowledged is not held. What is free and wanted is had soon after the Sentinels'
+ * announcement. A cluster without failovers loses nothing: whoever holds goes on, and gives back while a slot moves.
  */
 #include "workload.h"
 #include "failover.h"
@@ -39,7 +39,7 @@ enum doing { RESTS, ASKS, HOLDS, GIVES };
 struct slot {
     enum doing doing;
     unsigned name;
-    bool patient;       /* it asks until it is served */
+    bool patient; /* it asks until it is served */
     bool fixed;
     int64_t wants_ns;   /* since when it asks */
     int64_t entered_ns; /* it was told that it holds */
@@ -144,14 +144,17 @@ static void print_slots(const struct shared *shared)
         }                                                                                                              \
     } while (0)
 
-/* --- promises ------------------------------------------------------------------------------------------------------- */
+/* --- promises ----------------------------------------------------------------------------------------------------- */
 
 static bool may_lose(const struct shared *shared, const struct slot *slot)
 {
     return shared->lossy_ns >= slot->entered_ns - SYNC_MS * NS_PER_MS;
 }
 
-/* A hold that the next master has: it was at the replicas before the first blow, and its lease outlasts what went by since. */
+/*
+ * A hold that the next master has: it was at the replicas before the first blow, and its lease outlasts what went by
+ * since.
+ */
 static bool goes_on(const struct shared *shared, const struct slot *slot, int64_t now_ns)
 {
     int64_t outage_ms = (now_ns - shared->blow_ns) / NS_PER_MS;
@@ -177,7 +180,8 @@ static void judge_pair(const struct shared *shared, const struct slot *mine, con
     keep(shared, other->checked_ns < mine->entered_ns || other->checked_ns <= shared->lossy_ns,
          "two hold at once, %lld ms after all should have been told",
          (long long)((other->checked_ns - shared->lossy_ns) / NS_PER_MS));
-    keep(shared, other->until_ns <= mine->entered_ns || may_lose(shared, other), "granted while a promise stands for %lld ms more",
+    keep(shared, other->until_ns <= mine->entered_ns || may_lose(shared, other),
+         "granted while a promise stands for %lld ms more",
          (long long)((other->until_ns - mine->entered_ns) / NS_PER_MS));
 }
 
@@ -195,9 +199,8 @@ static void judge_replicas(const struct shared *shared, const struct slot *slot)
 static void note(struct user *user, const char *what, int64_t asked_ns, int code)
 {
     struct shared *shared = user->machine->shared;
-    shared->notes[shared->note_count++ % NOTES] = (struct note){ asked_ns, true_ns(), what,
-                                                                 (char)('a' + user->slot->name),
-                                                                 user->machine->number, code };
+    shared->notes[shared->note_count++ % NOTES] =
+        (struct note){ asked_ns, true_ns(), what, (char)('a' + user->slot->name), user->machine->number, code };
 }
 
 /* Has it time left? What it says is a promise. */
@@ -225,7 +228,7 @@ static bool look(struct user *user)
     return true;
 }
 
-/* --- a use ------------------------------------------------------------------------------------------------------------ */
+/* --- a use -------------------------------------------------------------------------------------------------------- */
 
 static void judge_token(struct user *user, uint64_t before)
 {
@@ -233,8 +236,8 @@ static void judge_token(struct user *user, uint64_t before)
     struct name *name = &user->machine->shared->names[user->slot->name];
     if (lk_mutex_token(&user->machine->mutexes[user->slot->name], &token) != 0)
         return;
-    keep(user->machine->shared, token > before || !user->machine->shared->tokens_rise, "token %llu follows %llu", (unsigned long long)token,
-         (unsigned long long)before);
+    keep(user->machine->shared, token > before || !user->machine->shared->tokens_rise, "token %llu follows %llu",
+         (unsigned long long)token, (unsigned long long)before);
     name->token = token > name->token ? token : name->token;
 }
 
@@ -388,7 +391,7 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
-/* --- who watches -------------------------------------------------------------------------------------------------------- */
+/* --- who watches -------------------------------------------------------------------------------------------------- */
 
 /* Since when somebody wants it, who is not stopped; 0: nobody. */
 static int64_t wanted_since(const struct shared *shared, unsigned name)
@@ -422,13 +425,16 @@ static void print_master(unsigned number)
     const char name[] = { 'm', (char)('a' + number), 0 };
     int master = failover_master(the_servers);
     if (master >= 0)
-        print_message("at node %d: %s\n", master,
-                      failover_str(the_servers, master, "EVAL %s 1 %s",
-                                   "return (redis.call('HKEYS', KEYS[1])[1] or 'free') .. ', ' .. redis.call('PTTL', KEYS[1])",
-                                   name));
+        print_message(
+            "at node %d: %s\n", master,
+            failover_str(the_servers, master, "EVAL %s 1 %s",
+                         "return (redis.call('HKEYS', KEYS[1])[1] or 'free') .. ', ' .. redis.call('PTTL', KEYS[1])",
+                         name));
 }
 
-/* What was handed over to a waiter that stands still is its own for as long as a claim, and then somebody has to ask. */
+/*
+ * What was handed over to a waiter that stands still is its own for as long as a claim, and then somebody has to ask.
+ */
 static int64_t claims_ms(const struct shared *shared, unsigned number)
 {
     int64_t claim_ms = 2 * shared->timeout_ms > 3000 ? 2 * shared->timeout_ms : 3000, ms = 0;
@@ -444,7 +450,8 @@ static int64_t claims_ms(const struct shared *shared, unsigned number)
 static void judge_service(struct shared *shared, unsigned number)
 {
     struct name *name = &shared->names[number];
-    int64_t now_ns = true_ns(), since_ns = wanted_since(shared, number), most_ms = SERVED_MS + claims_ms(shared, number);
+    int64_t now_ns = true_ns(), since_ns = wanted_since(shared, number),
+            most_ms = SERVED_MS + claims_ms(shared, number);
     if (is_had(shared, number))
         name->idle_ns = now_ns;
     if (since_ns == 0 || !shared->is_calm)
@@ -468,9 +475,20 @@ static int watch(void *arg)
     return 0;
 }
 
-/* --- faults -------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
-enum kind { KILL, CUT_AND_KILL, STOP, CUT_OFF, DEMAND, LOSE_REPLICAS, STOP_MACHINE, KILL_MACHINE, KILL_SENTINEL, KINDS };
+enum kind {
+    KILL,
+    CUT_AND_KILL,
+    STOP,
+    CUT_OFF,
+    DEMAND,
+    LOSE_REPLICAS,
+    STOP_MACHINE,
+    KILL_MACHINE,
+    KILL_SENTINEL,
+    KINDS
+};
 
 struct driver {
     struct world *w;
@@ -682,9 +700,9 @@ static unsigned draw_kind(struct driver *driver, unsigned limit)
 
 static void strike_master(struct driver *driver, unsigned kind)
 {
-    static void (*const blows[])(struct driver *driver, int master) = { [STOP] = stop_master, [CUT_OFF] = cut_master_off,
-                                                                        [DEMAND] = demand,
-                                                                        [LOSE_REPLICAS] = lose_replicas };
+    static void (*const blows[])(struct driver * driver, int master) = {
+        [STOP] = stop_master, [CUT_OFF] = cut_master_off, [DEMAND] = demand, [LOSE_REPLICAS] = lose_replicas
+    };
     int master = failover_master(driver->failover);
     if (master < 0)
         return;
@@ -728,14 +746,15 @@ static void settle(struct driver *driver)
     shared->blow_ns = 0;
 }
 
-/* --- a cluster ------------------------------------------------------------------------------------------------------------ */
+/* --- a cluster ---------------------------------------------------------------------------------------------------- */
 
 /* Part of its keys go first: the hold, or those of who waits. */
 static void move_slot(struct driver *driver)
 {
     struct cluster *c = driver->cluster;
     const char *name = driver->names[luck_below(&driver->luck, driver->name_count)];
-    int slot = cluster_slot(c, name), from = cluster_master(c, name), to = (from + 1 + (int)luck_below(&driver->luck, 2)) % 3;
+    int slot = cluster_slot(c, name), from = cluster_master(c, name),
+        to = (from + 1 + (int)luck_below(&driver->luck, 2)) % 3;
     char key[96];
     int64_t before_ms = luck_about(&driver->luck, 10, 3000), after_ms = luck_about(&driver->luck, 10, 10000);
     unsigned first = (unsigned)luck_below(&driver->luck, 4);
@@ -809,14 +828,15 @@ static void cut_connections(struct driver *driver)
 
 static void strike_cluster(struct driver *driver)
 {
-    static void (*const blows[])(struct driver *driver) = { move_slot, move_slot, refuse_clients, stop_node, cut_connections };
+    static void (*const blows[])(struct driver * driver) = { move_slot, move_slot, refuse_clients, stop_node,
+                                                             cut_connections };
     const unsigned count = sizeof blows / sizeof *blows;
     unsigned kind = draw_kind(driver, count);
     if (kind < count)
         blows[kind](driver);
 }
 
-/* --- a run ------------------------------------------------------------------------------------------------------------------ */
+/* --- a run -------------------------------------------------------------------------------------------------------- */
 
 /* In half of these seeds threads are few and hold for long, so that only renewals find a node again that was away. */
 static void draw_cluster(struct shared *shared, struct luck *luck, struct driver *driver)
@@ -920,8 +940,12 @@ static void begin_machines(struct driver *driver)
     unsigned threads = driver->shared->is_lonely ? 1 : 1 + (unsigned)luck_below(&driver->luck, THREADS);
     driver->machine_count = 2 + (unsigned)luck_below(&driver->luck, MACHINES - 1);
     for (unsigned i = 0; i < driver->machine_count; i++) {
-        driver->machines[i] = (struct machine){ .url = driver->url, .name_of = driver->names, .shared = driver->shared,
-                                                .number = i, .threads = threads, .names = driver->name_count };
+        driver->machines[i] = (struct machine){ .url = driver->url,
+                                                .name_of = driver->names,
+                                                .shared = driver->shared,
+                                                .number = i,
+                                                .threads = threads,
+                                                .names = driver->name_count };
         driver->pids[i] = world_fork(driver->w, run_machine, &driver->machines[i]);
     }
 }
@@ -984,9 +1008,9 @@ static void workload(struct world *w)
     assert_that(worker_join(&watcher) == 0);
     for (unsigned i = 0; i < driver.machine_count; i++)
         assert_int_equal(0, world_wait(w, driver.pids[i]));
-    print_message("%s, replicas %d, lease %lld ms: %lld failovers, slowest %lld ms\n", shared->is_cluster ? "cluster" : "Sentinels",
-                  shared->replicas, (long long)shared->lease_ms, (long long)shared->failovers,
-                  (long long)(shared->slowest_ns / NS_PER_MS));
+    print_message("%s, replicas %d, lease %lld ms: %lld failovers, slowest %lld ms\n",
+                  shared->is_cluster ? "cluster" : "Sentinels", shared->replicas, (long long)shared->lease_ms,
+                  (long long)shared->failovers, (long long)(shared->slowest_ns / NS_PER_MS));
 }
 
 int main(void)

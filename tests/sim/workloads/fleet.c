@@ -22,7 +22,8 @@ void fleet_draw(struct fleet *fleet, struct world *w, const struct game *game, v
     fleet->rest_most_ms = paces[pace].rest_most_ms;
     fleet->is_faultless = luck_onein(&fleet->luck, 4);
     for (enum fleet_fault fault = 0; fault < FLEET_FAULTS; fault++)
-        fleet->has[fault] = luck_onein(&fleet->luck, fault == LOSSES || fault == RESTARTS ? 4 : 2) && !fleet->is_faultless;
+        fleet->has[fault] =
+            luck_onein(&fleet->luck, fault == LOSSES || fault == RESTARTS ? 4 : 2) && !fleet->is_faultless;
     clocks_are_wrong(luck_onein(&fleet->luck, 2) ? 0 : 4000);
 }
 
@@ -73,7 +74,8 @@ static int run_machine(struct world *w, void *arg)
     struct worker workers[FLEET_THREADS];
     machine_begins(birth->machine);
     world_ready(w);
-    for (int code; (code = lk_client_open(&fleet->client, world_url(w, fleet->options[birth->machine]))) != 0; rest_ms(100))
+    for (int code; (code = lk_client_open(&fleet->client, world_url(w, fleet->options[birth->machine]))) != 0;
+         rest_ms(100))
         must(code == ENOTCONN && !fleet->is_faultless, "a client opens with code %s", code_name(code));
     fleet->game->open(fleet, birth->machine);
     for (unsigned i = 0; i < fleet->threads; i++) {
@@ -152,20 +154,31 @@ static void do_fault(struct fleet *fleet, enum fleet_fault fault)
 {
     unsigned machine = (unsigned)luck_below(&fleet->luck, fleet->machines);
     switch (fault) {
-    case KILLS: fleet_kill(fleet, machine); break;
-    case FREEZES: freeze(fleet, machine); break;
+    case KILLS:
+        fleet_kill(fleet, machine);
+        break;
+    case FREEZES:
+        freeze(fleet, machine);
+        break;
     case BLOWS:
         if (fault_happens("scripts are forgotten, or connections end"))
             world_blow(fleet->w, (int)luck_below(&fleet->luck, WORLD_BLOWS));
         break;
-    case STANDSTILLS: stop_server(fleet); break;
-    case RESTARTS: restart_server(fleet); break;
-    case LOSSES: lose_data(fleet); break;
+    case STANDSTILLS:
+        stop_server(fleet);
+        break;
+    case RESTARTS:
+        restart_server(fleet);
+        break;
+    case LOSSES:
+        lose_data(fleet);
+        break;
     case OTHERS:
         if (fleet->game->other != NULL)
             fleet->game->other(fleet);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

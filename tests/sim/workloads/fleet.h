@@ -2,8 +2,8 @@
 /*
  * fleet.h - a few machines with threads, for workloads: they begin, suffer what the seed says, and come back
  *
- * The driver kills machines and starts others in their place, freezes them, cuts connections, has the server stand still,
- * restart or lose its data. Each seed has a few of these faults, many have none: there judges may be strict.
+ * The driver kills machines and starts others in their place, freezes them, cuts connections, has the server stand
+ * still, restart or lose its data. Each seed has a few of these faults, many have none: there judges may be strict.
  */
 #ifndef TESTS_SIM_FLEET_H
 #define TESTS_SIM_FLEET_H
@@ -33,9 +33,9 @@ struct game {
 
 /* In shared memory. */
 struct fleet_state {
-    struct gate over;       /* threads end */
-    int calm;               /* no fault happens any more, and none lasts */
-    unsigned loss;          /* odd while the server loses its data, and 2 for each time that it did */
+    struct gate over;              /* threads end */
+    int calm;                      /* no fault happens any more, and none lasts */
+    unsigned loss;                 /* odd while the server loses its data, and 2 for each time that it did */
     unsigned life[FLEET_MACHINES]; /* how often it was started */
 };
 
@@ -69,7 +69,7 @@ void fleet_end(struct fleet *fleet);   /* all threads were told to end before, o
 void fleet_kill(struct fleet *fleet, unsigned machine);
 
 bool fleet_isover(const struct person *person);
-void fleet_rest(struct person *person); /* as long as people rest here */
+void fleet_rest(struct person *person);                    /* as long as people rest here */
 void fleet_pause(const struct person *person, int64_t ms); /* or until it is over */
 
 /* Has the server kept its data since? */

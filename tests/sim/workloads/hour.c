@@ -136,16 +136,36 @@ static void act(struct user *user)
     struct machine *machine = user->machine;
     unsigned one = (unsigned)luck_below(&user->luck, NAMES);
     switch (luck_below(&user->luck, 10)) {
-    case 0: use_mutex(user, &machine->fair[one]); break;
-    case 1: use_table(user, &machine->tables[one]); break;
-    case 2: use_permit(user, &machine->counting); break;
-    case 3: use_permit(user, &machine->leased); break;
-    case 4: use_condition(user); break;
-    case 5: use_latch(user, &machine->latches[one]); break;
-    case 6: use_once(user, &machine->onces[one]); break;
-    case 7: meet(user); break;
-    case 8: use_both(user, one); break;
-    default: use_mutex(user, &machine->plain[one]); break;
+    case 0:
+        use_mutex(user, &machine->fair[one]);
+        break;
+    case 1:
+        use_table(user, &machine->tables[one]);
+        break;
+    case 2:
+        use_permit(user, &machine->counting);
+        break;
+    case 3:
+        use_permit(user, &machine->leased);
+        break;
+    case 4:
+        use_condition(user);
+        break;
+    case 5:
+        use_latch(user, &machine->latches[one]);
+        break;
+    case 6:
+        use_once(user, &machine->onces[one]);
+        break;
+    case 7:
+        meet(user);
+        break;
+    case 8:
+        use_both(user, one);
+        break;
+    default:
+        use_mutex(user, &machine->plain[one]);
+        break;
     }
     machine->shared->calls[machine->number][user->number]++;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latches.c - threads of a few machines set, count down and wait for latches: one opens when its count is used up, for all
- * who waited for it, and not before
+ * latches.c - threads of a few machines set, count down and wait for latches: one opens when its count is used up,
+ * for all who waited for it, and not before
  *
- * Each latch has one thread that sets and deletes it. A countdown has begun before it is sent; it is done when it says so.
+ * Each latch has one thread that sets and deletes it. A countdown has begun before it is sent; it is done when it
+ * says so.
  */
 #include "fleet.h"
 
@@ -45,7 +46,7 @@ static bool is_unknown(const struct fleet *fleet, int code)
     return code != 0;
 }
 
-/* --- who sets it ---------------------------------------------------------------------------------------------------------- */
+/* --- who sets it -------------------------------------------------------------------------------------------------- */
 
 static void delete_it(struct fleet *fleet, struct latch *latch, lk_latch_t *handle)
 {
@@ -99,7 +100,7 @@ static void lead(struct person *person, unsigned which)
     }
 }
 
-/* --- who counts, and who waits -------------------------------------------------------------------------------------------- */
+/* --- who counts, and who waits ------------------------------------------------------------------------------------ */
 
 struct look {
     unsigned generation, doubts;
@@ -112,7 +113,8 @@ static struct look look_at(const struct latch *latch)
 
 static bool is_same(const struct fleet *fleet, const struct latch *latch, struct look then)
 {
-    return latch->state == IS_SET && latch->generation == then.generation && latch->doubts == then.doubts && fleet_kept(fleet, latch->loss);
+    return latch->state == IS_SET && latch->generation == then.generation && latch->doubts == then.doubts &&
+           fleet_kept(fleet, latch->loss);
 }
 
 static void count_down(struct person *person, struct latch *latch, lk_latch_t *handle)
@@ -125,11 +127,13 @@ static void count_down(struct person *person, struct latch *latch, lk_latch_t *h
     latch->begun += by;
     int code = by == 1 ? lk_latch_countdown(handle) : lk_latch_countdownby(handle, by);
     if (!is_same(fleet, latch, then)) {
-        must(code == 0 || code == ENOENT || code == EIO || code == ENOTCONN, "a countdown returned %s", code_name(code));
+        must(code == 0 || code == ENOENT || code == EIO || code == ENOTCONN, "a countdown returned %s",
+             code_name(code));
         return;
     }
     if (code == ENOENT) {
-        must(latch->begun - by >= latch->n, "a countdown found no count, and %u of %u were counted", latch->begun - by, latch->n);
+        must(latch->begun - by >= latch->n, "a countdown found no count, and %u of %u were counted", latch->begun - by,
+             latch->n);
         latch->begun -= by;
     } else if (!is_unknown(fleet, code)) {
         latch->done += by;
@@ -153,16 +157,19 @@ static void wait_for(struct person *person, struct latch *latch, lk_latch_t *han
     bool is_calm = __atomic_load_n(&fleet->state->calm, __ATOMIC_ACQUIRE) != 0;
     int code = lk_latch_waitfor(handle, is_calm ? 5000 : luck_about(&person->luck, 1, 30000));
     int64_t now_ns = true_ns(), opened_ns = latch->opened_ns[then.generation % COUNTS];
-    bool is_sure = latch->doubts == then.doubts && fleet_kept(fleet, latch->loss) && latch->generation < then.generation + COUNTS;
-    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN || !is_sure, "a wait for a latch that was set returned %s",
+    bool is_sure =
+        latch->doubts == then.doubts && fleet_kept(fleet, latch->loss) && latch->generation < then.generation + COUNTS;
+    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN || !is_sure,
+         "a wait for a latch that was set returned %s", code_name(code));
+    must(code == 0 || code == ETIMEDOUT || !fleet->is_faultless || !is_sure, "a wait for a latch returned %s",
          code_name(code));
-    must(code == 0 || code == ETIMEDOUT || !fleet->is_faultless || !is_sure, "a wait for a latch returned %s", code_name(code));
     if (!is_sure)
         return;
     if (code == 0 && is_same(fleet, latch, then))
         must(latch->begun >= latch->n, "a latch opened when %u of %u were counted", latch->begun, latch->n);
     must(code != ETIMEDOUT || !was_open || !is_same(fleet, latch, then), "a latch that was open is not");
-    must(!fleet->is_faultless || opened_ns == 0 || now_ns - opened_ns < PROMPT_MS * 1000000LL || opened_ns - began_ns < PROMPT_MS * 1000000LL,
+    must(!fleet->is_faultless || opened_ns == 0 || now_ns - opened_ns < PROMPT_MS * 1000000LL ||
+             opened_ns - began_ns < PROMPT_MS * 1000000LL,
          "a latch opened %lld ms before who waited for it was told", (long long)(now_ns - opened_ns) / 1000000);
 }
 
@@ -170,10 +177,12 @@ static void read_count(struct fleet *fleet, struct latch *latch, lk_latch_t *han
 {
     struct look then = look_at(latch);
     unsigned done = latch->done, count;
-    if (!is_same(fleet, latch, then) || is_unknown(fleet, lk_latch_getcount(handle, &count)) || !is_same(fleet, latch, then))
+    if (!is_same(fleet, latch, then) || is_unknown(fleet, lk_latch_getcount(handle, &count)) ||
+        !is_same(fleet, latch, then))
         return;
     must(count + latch->begun >= latch->n, "%u are left of %u, and %u were counted", count, latch->n, latch->begun);
-    must(count <= (latch->n > done ? latch->n - done : 0), "%u are left of %u, though %u were counted", count, latch->n, done);
+    must(count <= (latch->n > done ? latch->n - done : 0), "%u are left of %u, though %u were counted", count, latch->n,
+         done);
 }
 
 /* Of one that nobody ever set nothing is known. */
@@ -184,8 +193,8 @@ static void ask_for_none(struct person *person)
     snprintf(name, sizeof name, "never%u", (unsigned)luck_below(&person->luck, 1000));
     assert_lk(0, lk_latch_init(&latch, person->fleet->client, name, NULL));
     int code = luck_onein(&person->luck, 2) ? lk_latch_waitfor(&latch, 50) : lk_latch_countdown(&latch);
-    must(code == ENOENT || (!person->fleet->is_faultless && (code == EIO || code == ENOTCONN)), "of a latch without a count is said %s",
-         code_name(code));
+    must(code == ENOENT || (!person->fleet->is_faultless && (code == EIO || code == ENOTCONN)),
+         "of a latch without a count is said %s", code_name(code));
     assert_lk(0, lk_latch_destroy(&latch));
 }
 
@@ -232,16 +241,26 @@ static void act(struct person *person)
             if (i % fleet->machines == person->machine)
                 lead(person, i);
     switch (luck_below(&person->luck, 16)) {
-    case 0: ask_for_none(person); break;
-    case 1: use_anonymous(person); break;
+    case 0:
+        ask_for_none(person);
+        break;
+    case 1:
+        use_anonymous(person);
+        break;
     case 2:
-    case 3: read_count(fleet, latch, &objects->latches[which]); break;
+    case 3:
+        read_count(fleet, latch, &objects->latches[which]);
+        break;
     case 4:
     case 5:
     case 6:
     case 7:
-    case 8: wait_for(person, latch, &objects->latches[which]); break;
-    default: count_down(person, latch, &objects->latches[which]); break;
+    case 8:
+        wait_for(person, latch, &objects->latches[which]);
+        break;
+    default:
+        count_down(person, latch, &objects->latches[which]);
+        break;
     }
     fleet_rest(person);
 }
@@ -283,12 +302,20 @@ static void doubt_all(struct fleet *fleet)
     }
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = doubt, .died = doubt, .loses = doubt_all, .lost = doubt_all };
+static const struct game game = { .open = open_objects,
+                                  .act = act,
+                                  .close = close_objects,
+                                  .dies = doubt,
+                                  .died = doubt,
+                                  .loses = doubt_all,
+                                  .lost = doubt_all };
 
 static void workload(struct world *w)
 {
-    static const char *const options[] = { "lease=2s&command_timeout=500ms", "lease=5s&command_timeout=1s", "lease=30s" };
-    static const char *const lasting = "local k=redis.call('KEYS',ARGV[1])for i=1,#k do if redis.call('PTTL',k[i])==-1 then return k[i]end end return''";
+    static const char *const options[] = { "lease=2s&command_timeout=500ms", "lease=5s&command_timeout=1s",
+                                           "lease=30s" };
+    static const char *const lasting = "local k=redis.call('KEYS',ARGV[1])for i=1,#k do if redis.call('PTTL',k[i])==-1 "
+                                       "then return k[i]end end return''";
     struct model *model = world_shared(w, sizeof *model);
     struct fleet fleet;
     fleet_draw(&fleet, w, &game, model);

@@ -112,10 +112,10 @@ struct name {
 struct shared {
     struct plan plan;
     struct gate over;
-    bool quiet;         /* users only lock and unlock */
-    int64_t excuse_ns;  /* end of the last outage; EVER while there is one */
-    int64_t away_ns;    /* since then the server is away; 0: it is not */
-    int64_t full_ns;    /* out of memory, until then */
+    bool quiet;        /* users only lock and unlock */
+    int64_t excuse_ns; /* end of the last outage; EVER while there is one */
+    int64_t away_ns;   /* since then the server is away; 0: it is not */
+    int64_t full_ns;   /* out of memory, until then */
     struct name names[NAMES_MAX + MANY_MAX];
     struct hold holds[MACHINES_MAX * USERS_MAX * NAMES_MAX + MANY_MAX];
     struct left left[LEFT_MAX];
@@ -142,7 +142,7 @@ struct user {
     lk_owner_t *owner; /* NULL: its thread */
 };
 
-/* --- time ------------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static int64_t here_ns(void)
 {
@@ -170,7 +170,7 @@ static int64_t in_true_time(const struct machine *machine, int64_t ns)
     return (int64_t)((double)ns * ((double)took_ns / (double)took_here_ns)) - 100000;
 }
 
-/* --- what is excused -------------------------------------------------------------------------------------------------- */
+/* --- what is excused ---------------------------------------------------------------------------------------------- */
 
 static bool was_robbed(const struct name *name, const struct hold *hold)
 {
@@ -191,7 +191,8 @@ static bool may_not_know(const struct shared *s, const struct name *name, const 
 {
     if (!was_robbed(name, hold))
         return false;
-    bool was_away = s->excuse_ns >= name->robbed_ns && hold->asked_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000;
+    bool was_away =
+        s->excuse_ns >= name->robbed_ns && hold->asked_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000;
     return was_away || hold->asked_ns < learns_ns(&s->plan, name, hold);
 }
 
@@ -204,7 +205,7 @@ static void expect_excuse(const struct machine *machine, unsigned n, const struc
          (long long)(true_ns() - hold->held_ns) / 1000000, where);
 }
 
-/* --- beliefs -------------------------------------------------------------------------------------------------------- */
+/* --- beliefs ------------------------------------------------------------------------------------------------------ */
 
 static unsigned name_of(const struct shared *s, const struct hold *hold)
 {
@@ -260,7 +261,7 @@ static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mute
     return true;
 }
 
-/* --- robust mutexes, and tokens --------------------------------------------------------------------------------------- */
+/* --- robust mutexes, and tokens ----------------------------------------------------------------------------------- */
 
 /* Who comes after a dead holder is told. */
 static void judge_succession(const struct name *name)
@@ -280,7 +281,8 @@ static void note_grant(struct name *name, uint64_t token, int code)
     }
     for (; i > 0 && name->grants[i - 1].token > token; i--)
         name->grants[i] = name->grants[i - 1];
-    must(i == 0 || name->grants[i - 1].token != token, "%s: two have token %llu", name->text, (unsigned long long)token);
+    must(i == 0 || name->grants[i - 1].token != token, "%s: two have token %llu", name->text,
+         (unsigned long long)token);
     name->grants[i] = (struct grant){ .token = token, .code = code };
     name->grant_count++;
     judge_succession(name);
@@ -301,7 +303,7 @@ static void forget_fates(struct name *name)
         name->grants[i].fate = GIVEN_BACK;
 }
 
-/* --- a hold ------------------------------------------------------------------------------------------------------------- */
+/* --- a hold ------------------------------------------------------------------------------------------------------- */
 
 static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *hold)
 {
@@ -357,15 +359,21 @@ static bool is_lock_code(const struct shared *s, const struct name *name, int co
     switch (code) {
     case 0:
     case ETIMEDOUT:
-    case EBUSY: return true;
+    case EBUSY:
+        return true;
     case EOWNERDEAD:
         return name->robust && (trouble || s->plan.ends || s->plan.forces || s->plan.limits);
-    case ENOTRECOVERABLE: return name->robust && name->unrepaired_ns != 0;
+    case ENOTRECOVERABLE:
+        return name->robust && name->unrepaired_ns != 0;
     case ENOTCONN:
-    case EIO: return trouble;
-    case ENOSPC: return s->full_ns >= true_ns() - 5000000000 || s->plan.storm;
-    case EPROTO: return name->is_used_wrongly;
-    default: return false;
+    case EIO:
+        return trouble;
+    case ENOSPC:
+        return s->full_ns >= true_ns() - 5000000000 || s->plan.storm;
+    case EPROTO:
+        return name->is_used_wrongly;
+    default:
+        return false;
     }
 }
 
@@ -418,7 +426,8 @@ static void rest_blindly(struct user *user, struct hold *hold, int64_t ms)
 {
     struct shared *s = user->machine->s;
     int naps = 0;
-    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns && !gate_is_open(&s->over); ms > NAP_MS ? nap() : rest_ms(ms)) {
+    for (int64_t until_ns = true_ns() + ms * 1000000; true_ns() < until_ns && !gate_is_open(&s->over);
+         ms > NAP_MS ? nap() : rest_ms(ms)) {
         int64_t away_ns = s->away_ns, over_ns = away_ns + longer(&s->plan, hold->lease_most_ms * 1000000);
         bool over = away_ns != 0 && hold->held_ns < away_ns && true_ns() > over_ns;
         naps = over && s->away_ns == away_ns ? naps + 1 : 0;
@@ -509,7 +518,8 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
         return 0; /* it would wait for itself */
     how.timeout_ms = 1000;
     how.owner = user->owner;
-    how.lease_ms = luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
+    how.lease_ms =
+        luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
     doubt(hold);
     hold->state = CALLING;
     int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
@@ -572,16 +582,25 @@ static bool do_something(struct user *user, struct hold *hold, unsigned n)
     lk_mutex_t *mutex = handle_of(user, n, 0);
     int code = 0;
     switch (luck_below(&user->luck, 8)) {
-    case 0: rest_blindly(user, hold, luck_about(&user->luck, 1, 2 * plan->hold_ms)); break;
-    case 1: code = plan->extends ? extend(user, user->owner, hold, n) : 0; break;
+    case 0:
+        rest_blindly(user, hold, luck_about(&user->luck, 1, 2 * plan->hold_ms));
+        break;
+    case 1:
+        code = plan->extends ? extend(user, user->owner, hold, n) : 0;
+        break;
     case 2:
-    case 3: code = plan->nests ? nest(user, hold, n) : 0; break;
-    case 4: code = hold->levels > 1 ? one_level_less(user, hold, n) : 0; break;
+    case 3:
+        code = plan->nests ? nest(user, hold, n) : 0;
+        break;
+    case 4:
+        code = hold->levels > 1 ? one_level_less(user, hold, n) : 0;
+        break;
     case 5:
         code = lk_mutex_checkby(mutex, user->owner);
         must(is_call_code(user->machine->s, &user->machine->s->names[n], code), "a check returned %s", code_name(code));
         break;
-    default: rest_ms(luck_about(&user->luck, 1, plan->hold_ms));
+    default:
+        rest_ms(luck_about(&user->luck, 1, plan->hold_ms));
     }
     return code != ESTALE && believe(user->machine, user->owner, mutex, hold);
 }
@@ -655,7 +674,8 @@ static bool use(struct user *user, unsigned n)
     keep(machine, hold, n, handle);
     s->served_ns[machine->number][user->number] = true_ns();
     bool good = believe(machine, user->owner, mutex, hold);
-    for (int64_t things = s->quiet ? 1 : luck_about(&user->luck, 1, 12); good && things > 0 && !gate_is_open(&s->over); things--)
+    for (int64_t things = s->quiet ? 1 : luck_about(&user->luck, 1, 12); good && things > 0 && !gate_is_open(&s->over);
+         things--)
         good = s->quiet ? (rest_ms(luck_about(&user->luck, 1, 50)), true) : do_something(user, hold, n);
     if (code == EOWNERDEAD && good) {
         if (!luck_onein(&user->luck, 6) || s->quiet) {
@@ -677,7 +697,7 @@ static bool use(struct user *user, unsigned n)
     return true;
 }
 
-/* --- a machine -------------------------------------------------------------------------------------------------------- */
+/* --- a machine ---------------------------------------------------------------------------------------------------- */
 
 static int run_episode(void *arg)
 {
@@ -776,14 +796,14 @@ static int keep_many(void *arg)
     return 0;
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void judge_risk(const struct machine *machine, const struct hold *hold, const lk_event_t *event)
 {
     const struct plan *plan = &machine->s->plan;
     must(plan->storm || plan->any_fault, "%s: at risk, and nothing is wrong", event->name);
-    must(event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left", event->name,
-         (long long)event->remaining_ms, (long long)hold->lease_most_ms);
+    must(event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left",
+         event->name, (long long)event->remaining_ms, (long long)hold->lease_most_ms);
 }
 
 static void note_event(const struct machine *machine, struct hold *hold, const lk_event_t *event)
@@ -899,7 +919,7 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
-/* --- what the driver sees at the server ------------------------------------------------------------------------------ */
+/* --- what the driver sees at the server --------------------------------------------------------------------------- */
 
 static redisContext *eyes;
 
@@ -934,7 +954,6 @@ static redisReply *ask(struct world *w, const struct shared *s)
         reconnect(w);
     redisReply *reply = redisCommandArgv(eyes, n, args, NULL);
     if (reply == NULL || reply->type != REDIS_REPLY_ARRAY) {
-       
         freeReplyObject(reply);
         return NULL;
     }
@@ -966,24 +985,27 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
     bool mine = was->prefix[0] != 0 && strncmp(seen->owner, was->prefix, strlen(was->prefix)) == 0;
     bool knows = !may_not_know(s, name, is) && !may_not_know(s, name, was);
     if (same && was->state == HELD && knows && was->until_ns > seen->after_ns) {
-        must(mine && seen->count > 0, "%s: said to be good for %lld ms more, and the server has %s, count %lld", name->text,
-             (long long)(was->until_ns - seen->after_ns) / 1000000, seen->owner, (long long)seen->count);
-        must(latest_end_ns(plan, seen) >= was->until_ns, "%s: said to be good until %lld us after its end at the server",
-             name->text, (long long)(was->until_ns - latest_end_ns(plan, seen)) / 1000);
+        must(mine && seen->count > 0, "%s: said to be good for %lld ms more, and the server has %s, count %lld",
+             name->text, (long long)(was->until_ns - seen->after_ns) / 1000000, seen->owner, (long long)seen->count);
+        must(latest_end_ns(plan, seen) >= was->until_ns,
+             "%s: said to be good until %lld us after its end at the server", name->text,
+             (long long)(was->until_ns - latest_end_ns(plan, seen)) / 1000);
     }
     if (!mine || !same)
         return;
     if (seen->count == 0)
-        must(least_end_ns(plan, seen) <= was->kept_until_ns, "%s: kept for %lld ms longer than its min_hold_ms", name->text,
-             (long long)(least_end_ns(plan, seen) - was->kept_until_ns) / 1000000);
+        must(least_end_ns(plan, seen) <= was->kept_until_ns, "%s: kept for %lld ms longer than its min_hold_ms",
+             name->text, (long long)(least_end_ns(plan, seen) - was->kept_until_ns) / 1000000);
     if (was->state == HELD && was->until_ns > seen->after_ns && knows && was->levels_known)
         must(seen->count == was->levels_there, "%s: %d levels are %lld at the server", name->text, was->levels_there,
              (long long)seen->count);
     if (was->state == HELD && was->until_ns > seen->after_ns && seen->count > 0)
         must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000),
-             "%s: a lease of %lld ms has %lld left", name->text, (long long)was->lease_most_ms, (long long)seen->left_ms);
+             "%s: a lease of %lld ms has %lld left", name->text, (long long)was->lease_most_ms,
+             (long long)seen->left_ms);
     if (was->state == IDLE && seen->count > 0 && !name->is_used_wrongly)
-        must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL, "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
+        must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL,
+             "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
              (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
 }
 
@@ -1030,7 +1052,7 @@ static void look_at_server(struct world *w, struct shared *s)
     freeReplyObject(reply);
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 struct driver {
     struct world *w;
@@ -1211,10 +1233,11 @@ static void kill_one(struct driver *d)
 
 static void make_fault(struct driver *d)
 {
-    static const char *const words[FAULTS] = { "scripts are forgotten", "connections are cut",  "subscriptions are cut",
-                                               "a key is deleted",      "a key is overwritten", "all keys are deleted",
-                                               "the server stands still", "the server is killed", "the server is full",
-                                               "the server pauses",     "a machine stands still", "a machine is killed" };
+    static const char *const words[FAULTS] = {
+        "scripts are forgotten", "connections are cut",  "subscriptions are cut",   "a key is deleted",
+        "a key is overwritten",  "all keys are deleted", "the server stands still", "the server is killed",
+        "the server is full",    "the server pauses",    "a machine stands still",  "a machine is killed"
+    };
     enum fault fault = (enum fault)luck_below(&d->luck, FAULTS);
     if (!d->s->plan.any_fault)
         return;
@@ -1223,27 +1246,50 @@ static void make_fault(struct driver *d)
     if (!fault_happens("%s", words[fault]))
         return;
     switch (fault) {
-    case FORGET: world_redis(d->w, "SCRIPT FLUSH"); break;
-    case CUT_ALL: world_killcommands(d->w); break;
-    case CUT_EARS: world_killsubscriptions(d->w); break;
-    case DELETE: delete_one(d, false); break;
-    case OVERWRITE: delete_one(d, true); break;
+    case FORGET:
+        world_redis(d->w, "SCRIPT FLUSH");
+        break;
+    case CUT_ALL:
+        world_killcommands(d->w);
+        break;
+    case CUT_EARS:
+        world_killsubscriptions(d->w);
+        break;
+    case DELETE:
+        delete_one(d, false);
+        break;
+    case OVERWRITE:
+        delete_one(d, true);
+        break;
     case FLUSH:
         rob_all(d, EVER, true);
         world_redis(d->w, "FLUSHALL");
         rob_all(d, true_ns(), true);
         break;
-    case FREEZE: freeze(d); break;
-    case RESTART: restart(d); break;
-    case FULL_SERVER: fill(d); break;
-    case PAUSE_WRITES: pause_writes(d); break;
-    case STOP_ONE: stop_one(d); break;
-    case KILL_ONE: kill_one(d); break;
-    case FAULTS: break;
+    case FREEZE:
+        freeze(d);
+        break;
+    case RESTART:
+        restart(d);
+        break;
+    case FULL_SERVER:
+        fill(d);
+        break;
+    case PAUSE_WRITES:
+        pause_writes(d);
+        break;
+    case STOP_ONE:
+        stop_one(d);
+        break;
+    case KILL_ONE:
+        kill_one(d);
+        break;
+    case FAULTS:
+        break;
     }
 }
 
-/* --- the plan --------------------------------------------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
 
 static void draw_attrs(struct plan *plan, struct shared *s, struct luck *luck)
 {
@@ -1305,7 +1351,7 @@ static void draw_plan(struct shared *s, struct luck *luck)
     draw_attrs(plan, s, luck);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static int64_t longest_lease(const struct plan *plan)
 {
@@ -1316,7 +1362,8 @@ static void judge_service(struct driver *d, int64_t since_ns)
 {
     for (unsigned i = 0; i < d->s->plan.machines; i++)
         for (unsigned user = 0; user < d->s->plan.users; user++)
-            must(d->s->served_ns[i][user] > since_ns, "user %u of machine %u was not served for %d ms", user, i, SERVED_MS);
+            must(d->s->served_ns[i][user] > since_ns, "user %u of machine %u was not served for %d ms", user, i,
+                 SERVED_MS);
 }
 
 static void see_service(struct driver *d)
@@ -1341,11 +1388,13 @@ static void run_storm(struct driver *d)
 
 static void say_plan(const struct plan *plan)
 {
-    printf("plan: %u machines of %u users, %u names, %u more; lease %lld ms, %lld at least, timeout %lld ms%s%s%s%s%s%s%s%s; faults",
-           plan->machines, plan->users, plan->names, plan->many, (long long)plan->lease_ms, (long long)plan->least_lease_ms,
-           (long long)plan->timeout_ms, plan->storm ? ", storm" : "", plan->clocks ? ", wrong clocks" : "",
-           plan->extends ? ", extends" : "", plan->nests ? ", nests" : "", plan->ends ? ", ends" : "",
-           plan->owners ? ", owners" : "", plan->forces ? ", forces" : "", plan->limits ? ", limits" : "");
+    printf("plan: %u machines of %u users, %u names, %u more; lease %lld ms, %lld at least, timeout %lld "
+           "ms%s%s%s%s%s%s%s%s; faults",
+           plan->machines, plan->users, plan->names, plan->many, (long long)plan->lease_ms,
+           (long long)plan->least_lease_ms, (long long)plan->timeout_ms, plan->storm ? ", storm" : "",
+           plan->clocks ? ", wrong clocks" : "", plan->extends ? ", extends" : "", plan->nests ? ", nests" : "",
+           plan->ends ? ", ends" : "", plan->owners ? ", owners" : "", plan->forces ? ", forces" : "",
+           plan->limits ? ", limits" : "");
     for (int i = 0; i < FAULTS; i++)
         if (plan->faults[i])
             printf(" %d", i);

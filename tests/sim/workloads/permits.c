@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * permits.c - threads of a few machines take permits of a semaphore, leased or counting, and give them back: never are more
- * taken than there are, what the dead held comes back with its lease, and nothing counts twice
+ * permits.c - threads of a few machines take permits of a semaphore, leased or counting, and give them back: never
+ * are more taken than there are, what the dead held comes back with its lease, and nothing counts twice
  *
  * One thread also has a counting semaphore for itself, and knows after each call what it has to say.
  */
@@ -49,10 +49,11 @@ static struct model *model_of(const struct fleet *fleet)
 
 static void must_allow(const struct fleet *fleet, const char *call, int code, int more)
 {
-    must(code == 0 || code == more || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)), "%s returned %s", call, code_name(code));
+    must(code == 0 || code == more || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)), "%s returned %s",
+         call, code_name(code));
 }
 
-/* --- of all: at most as many as there are ------------------------------------------------------------------------------- */
+/* --- of all: at most as many as there are ------------------------------------------------------------------------- */
 
 static unsigned taken_at(const struct model *model, int64_t now_ns)
 {
@@ -65,22 +66,24 @@ static unsigned taken_at(const struct model *model, int64_t now_ns)
     return permits;
 }
 
-static _Thread_local unsigned began_in, began_with; /* the generation, and the loss, when this thread began what it does */
+static _Thread_local unsigned began_in,
+    began_with; /* the generation, and the loss, when this thread began what it does */
 
 static void note_taken(struct person *person, unsigned hold, unsigned permits, int64_t good_until_ns, int64_t asked_ns)
 {
     struct model *model = model_of(person->fleet);
     if (began_in % 2 != 0 || began_in != model->generation || !fleet_kept(person->fleet, began_with))
         return; /* it may be of one that is gone */
-    must(taken_at(model, asked_ns) + permits <= model->total_most, "%u permits are taken, and %u more, of %u", taken_at(model, asked_ns),
-         permits, model->total_most);
+    must(taken_at(model, asked_ns) + permits <= model->total_most, "%u permits are taken, and %u more, of %u",
+         taken_at(model, asked_ns), permits, model->total_most);
     model->taken[person->machine][person->number][hold] = (struct taken){ permits, good_until_ns };
 }
 
 static int take(struct person *person, unsigned permits)
 {
     struct objects *objects = person->fleet->objects;
-    int64_t limit_ms = __atomic_load_n(&person->fleet->state->calm, __ATOMIC_ACQUIRE) ? 15000 : luck_about(&person->luck, 1, 20000);
+    int64_t limit_ms =
+        __atomic_load_n(&person->fleet->state->calm, __ATOMIC_ACQUIRE) ? 15000 : luck_about(&person->luck, 1, 20000);
     int code;
     if (permits == 1 && luck_onein(&person->luck, 4))
         code = lk_sem_trywait(&objects->sem);
@@ -94,14 +97,15 @@ static int take(struct person *person, unsigned permits)
     return code;
 }
 
-/* --- leased ------------------------------------------------------------------------------------------------------------- */
+/* --- leased ------------------------------------------------------------------------------------------------------- */
 
 /* What was taken by several calls has the new lease, or the call says that it has not. */
 static void extend(struct person *person)
 {
     struct objects *objects = person->fleet->objects;
     int64_t lease_ms = luck_about(&person->luck, 500, 60000), left_ms = 0, asked_ns = true_ns();
-    memset(model_of(person->fleet)->taken[person->machine][person->number], 0, sizeof(struct taken) * HOLDS); /* it may be shorter */
+    memset(model_of(person->fleet)->taken[person->machine][person->number], 0,
+           sizeof(struct taken) * HOLDS); /* it may be shorter */
     int code = lk_sem_extend(&objects->sem, lease_ms);
     must_allow(person->fleet, "lk_sem_extend()", code, person->fleet->is_faultless ? 0 : ESTALE);
     if (code != 0)
@@ -109,8 +113,9 @@ static void extend(struct person *person)
     code = lk_sem_remaining(&objects->sem, &left_ms);
     int64_t gone_ms = (true_ns() - asked_ns) / 1000000;
     if (code == 0)
-        must(left_ms >= lease_ms - lease_ms / 50 - 10 - gone_ms * 101 / 100, "%lld ms after a lease of %lld ms was set it is good for %lld ms",
-             (long long)gone_ms, (long long)lease_ms, (long long)left_ms);
+        must(left_ms >= lease_ms - lease_ms / 50 - 10 - gone_ms * 101 / 100,
+             "%lld ms after a lease of %lld ms was set it is good for %lld ms", (long long)gone_ms, (long long)lease_ms,
+             (long long)left_ms);
 }
 
 /* The least of all its holds; so a model of the first one may be short by what a later one has. */
@@ -172,11 +177,14 @@ static void use_id(struct person *person)
     struct model *model = model_of(fleet);
     struct objects *objects = fleet->objects;
     char id[LK_PERMIT_ID];
-    unsigned which = (unsigned)luck_below(&person->luck, model->id_count == 0 ? 1 : model->id_count < IDS ? model->id_count : IDS);
+    unsigned which = (unsigned)luck_below(&person->luck, model->id_count == 0    ? 1
+                                                         : model->id_count < IDS ? model->id_count
+                                                                                 : IDS);
     if (model->id_count > 0 && model->id_machines[which] != person->machine && luck_onein(&person->luck, 2)) {
         memcpy(id, model->ids[which], sizeof id);
         int code = lk_sem_extendid(&objects->sem, id, luck_about(&person->luck, 100, 3000));
-        must(code == EPERM || code == ESTALE || code == 0 || !fleet->is_faultless, "lk_sem_extendid() returned %s", code_name(code));
+        must(code == EPERM || code == ESTALE || code == 0 || !fleet->is_faultless, "lk_sem_extendid() returned %s",
+             code_name(code));
         return;
     }
     int code = lk_sem_acquireid(&objects->sem, luck_about(&person->luck, 1, 20000), id);
@@ -199,7 +207,7 @@ static void use_id(struct person *person)
     must(code == 0 || !fleet->is_faultless || model->has_deletions, "lk_sem_releaseid() returned %s", code_name(code));
 }
 
-/* --- counting ----------------------------------------------------------------------------------------------------------- */
+/* --- counting ----------------------------------------------------------------------------------------------------- */
 
 static void use_counting(struct person *person)
 {
@@ -262,11 +270,11 @@ static void count(struct person *person)
         return;
     if (unsure < model->unsure)
         unsure = model->unsure;
-    must(info.available <= (int64_t)model->total_most + (generation > 0 ? unsure : 0), "%lld permits are free, of %u", (long long)info.available,
-         model->total_most);
+    must(info.available <= (int64_t)model->total_most + (generation > 0 ? unsure : 0), "%lld permits are free, of %u",
+         (long long)info.available, model->total_most);
 }
 
-/* --- one's own: each call says what follows from those before ------------------------------------------------------------ */
+/* --- one's own: each call says what follows from those before ----------------------------------------------------- */
 
 static void open_own(struct fleet *fleet)
 {
@@ -301,7 +309,8 @@ static void use_own(struct person *person)
     case 1:
         code = lk_sem_acquire(&objects->own, n, 0);
         if (code == ETIMEDOUT && fleet_kept(fleet, loss)) {
-            must(objects->own_free < n, "%u permits are not to be had, though %lld are free", n, (long long)objects->own_free);
+            must(objects->own_free < n, "%u permits are not to be had, though %lld are free", n,
+                 (long long)objects->own_free);
             return;
         }
         free_after -= n;
@@ -316,10 +325,12 @@ static void use_own(struct person *person)
         if (expected != known_total) {
             code = lk_sem_setpermits(&objects->own, &expected, n);
             if (code == EEXIST && fleet_kept(fleet, loss)) {
-                must(expected == known_total, "the total is said to be %u, and is %lld", expected, (long long)known_total);
+                must(expected == known_total, "the total is said to be %u, and is %lld", expected,
+                     (long long)known_total);
                 return;
             }
-            must(code != 0 || !fleet_kept(fleet, loss), "a total that is %lld counts as %u", (long long)known_total, expected);
+            must(code != 0 || !fleet_kept(fleet, loss), "a total that is %lld counts as %u", (long long)known_total,
+                 expected);
         } else {
             code = lk_sem_setpermits(&objects->own, &expected, (unsigned)known_total + n);
             free_after += n;
@@ -329,13 +340,15 @@ static void use_own(struct person *person)
     case 4:
         code = lk_sem_drain(&objects->own, &drained);
         if (code == 0 && fleet_kept(fleet, loss))
-            must(drained == objects->own_free, "%u were drained, and %lld are free", drained, (long long)objects->own_free);
+            must(drained == objects->own_free, "%u were drained, and %lld are free", drained,
+                 (long long)objects->own_free);
         free_after = 0;
         break;
     default:
         code = lk_sem_getvalue(&objects->own, &value);
         if (code == 0 && fleet_kept(fleet, loss))
-            must(value == objects->own_free, "%d are said to be free, and %lld are", value, (long long)objects->own_free);
+            must(value == objects->own_free, "%d are said to be free, and %lld are", value,
+                 (long long)objects->own_free);
         break;
     }
     if (code != 0 || !fleet_kept(fleet, loss)) {
@@ -379,7 +392,7 @@ static void use_anonymous(struct person *person)
     must(code == ENOENT, "a second after its end an anonymous semaphore is found: %s", code_name(code));
 }
 
-/* --- what people do ----------------------------------------------------------------------------------------------------- */
+/* --- what people do ----------------------------------------------------------------------------------------------- */
 
 static void act(struct person *person)
 {
@@ -452,14 +465,18 @@ static void loses(struct fleet *fleet)
     memset(model_of(fleet)->taken, 0, sizeof model_of(fleet)->taken);
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = loses };
+static const struct game game = {
+    .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = loses
+};
 
 static void draw(struct fleet *fleet, struct model *model)
 {
     static const struct {
         const char *text;
         int64_t lease_ms;
-    } options[] = { { "lease=2s&command_timeout=500ms", 2000 }, { "lease=5s&command_timeout=1s", 5000 }, { "lease=30s", 30000 } };
+    } options[] = { { "lease=2s&command_timeout=500ms", 2000 },
+                    { "lease=5s&command_timeout=1s", 5000 },
+                    { "lease=30s", 30000 } };
     for (unsigned i = 0; i < fleet->machines; i++) {
         unsigned kind = (unsigned)luck_below(&fleet->luck, 3);
         strcpy(fleet->options[i], options[kind].text);
@@ -479,7 +496,8 @@ static void judge_progress(struct fleet *fleet)
     for (unsigned i = 0; i < fleet->machines; i++)
         for (unsigned n = 0; n < fleet->threads; n++)
             while (model->served_ns[i][n] < from_ns) {
-                must(true_ns() - from_ns < longest_ms * 1000000, "thread %u of machine %u had no permit for %lld ms", n, i, (long long)longest_ms);
+                must(true_ns() - from_ns < longest_ms * 1000000, "thread %u of machine %u had no permit for %lld ms", n,
+                     i, (long long)longest_ms);
                 rest_ms(200);
             }
 }
@@ -502,8 +520,8 @@ static void judge_sum(struct fleet *fleet)
     assert_lk(0, lk_client_open(&client, world_url(fleet->w, "lease=30s")));
     assert_lk(0, lk_sem_init(&sem, client, "printers", model->total, &attr));
     assert_lk(0, lk_sem_info(&sem, &info));
-    must(info.available <= (int64_t)model->total + (model->has_deletions ? model->unsure : 0), "%lld are free in the end, of %u",
-         (long long)info.available, model->total);
+    must(info.available <= (int64_t)model->total + (model->has_deletions ? model->unsure : 0),
+         "%lld are free in the end, of %u", (long long)info.available, model->total);
     must((!model->is_leased && !fleet->is_faultless) || model->has_deletions || info.available == model->total,
          "%lld are free in the end, of %u", (long long)info.available, model->total);
     assert_lk(0, lk_sem_destroy(&sem));
@@ -514,7 +532,8 @@ static void judge_sum(struct fleet *fleet)
 static void judge_rest(struct fleet *fleet)
 {
     struct model *model = model_of(fleet);
-    static const char *const lasting = "local k=redis.call('KEYS',ARGV[1])for i=1,#k do if redis.call('PTTL',k[i])==-1 then return k[i]end end return''";
+    static const char *const lasting = "local k=redis.call('KEYS',ARGV[1])for i=1,#k do if redis.call('PTTL',k[i])==-1 "
+                                       "then return k[i]end end return''";
     rest_ms(model->lease_ms + 62000);
     for (unsigned i = 0; i < model->name_count; i++) {
         const char *left = world_str(fleet->w, "EVAL %s 0 *%s*", lasting, model->names[i]);

@@ -2,10 +2,11 @@
 /*
  * queue.c - who waits, in which order, and what wakes them
  *
- * Threads of a few machines wait for locks and permits, for short or long, and machines stand still, die and come back. A
- * court in shared memory knows in true time who waits, who holds and who may be neither. It judges, whatever happens, that no
- * more are in than may be; and with the bounds of the documentation that nothing stays free while somebody waits for it, that
- * nobody is passed, that a wait ends by its limit, how often waiters ask, and that those who left leave nothing.
+ * Threads of a few machines wait for locks and permits, for short or long, and machines stand still, die and come
+ * back. A court in shared memory knows in true time who waits, who holds and who may be neither. It judges, whatever
+ * happens, that no more are in than may be; and with the bounds of the documentation that nothing stays free while
+ * somebody waits for it, that nobody is passed, that a wait ends by its limit, how often waiters ask, and that those
+ * who left leave nothing.
  */
 #include "workload.h"
 
@@ -75,7 +76,7 @@ struct object {
     char name[24];
     int64_t open_ns; /* since when somebody who waits could come in; 0: nobody could */
     int64_t ghost_ended_ns;
-    int64_t mute_left_ns; /* one that hears nothing left without what was kept for it: nobody else is told, so somebody has to ask */
+    int64_t mute_left_ns; /* one that hears nothing left without what was kept for it: somebody has to ask */
     int64_t writer_ns; /* a writer was in */
     struct ghost ghosts[GHOSTS_MAX];
     unsigned ghost_count;
@@ -93,7 +94,7 @@ struct shared {
     struct call calls[CALLS_MAX];
     unsigned object_count, machine_count, call_count;
     int64_t end_ms;
-    unsigned calls_left; /* so that a seed takes a second or so */
+    unsigned calls_left;  /* so that a seed takes a second or so */
     int64_t disturbed_ns; /* until then connections and messages may have been lost */
     int64_t changed_ns;   /* the last call that began or ended */
     bool is_calm;         /* no storm, nobody dies or stands still */
@@ -120,7 +121,7 @@ struct user {
     lk_sem_t sems[OBJECTS_MAX];
 };
 
-/* --- the court: what is so in true time ------------------------------------------------------------------------------------- */
+/* --- the court: what is so in true time --------------------------------------------------------------------------- */
 
 static bool is_semaphore(const struct object *object)
 {
@@ -251,8 +252,8 @@ static bool could_enter(const struct shared *shared, const struct object *object
 }
 
 /*
- * By how much those who died or stand still may hold up the others: by a claim for each process that stands still, until it
- * was silent for half of its liveness, and until somebody asks. Those of a process that died hear nothing.
+ * By how much those who died or stand still may hold up the others: by a claim for each process that stands still,
+ * until it was silent for half of its liveness, and until somebody asks. Those of a process that died hear nothing.
  */
 static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t now_ns, int64_t asks_ms)
 {
@@ -317,7 +318,8 @@ static void note_taken(struct shared *shared, unsigned number, const struct take
             continue;
         if (call->limit_ms > 0)
             object->taken_ns = now_ns;
-        heard |= call->is_heard && shared->machines[call->machine].life == LIVE && now_ns - call->since_ns > SETTLED_MS * NS_PER_MS;
+        heard |= call->is_heard && shared->machines[call->machine].life == LIVE &&
+                 now_ns - call->since_ns > SETTLED_MS * NS_PER_MS;
         unheard |= !call->is_heard;
     }
     if (taken->permits > 0 || taken->unsure)
@@ -327,10 +329,12 @@ static void note_taken(struct shared *shared, unsigned number, const struct take
         if (object->open_ns != 0 && now_ns - object->open_ns > 3 * TURN_MS / 8 * NS_PER_MS)
             object->kept_ns += now_ns - latest(object->looked_ns, object->open_ns);
     }
-    object->both_wait = heard && unheard && !shared->is_stormy && !shared->has_mutes && shared->is_calm && object->kind != RWLOCK;
+    object->both_wait =
+        heard && unheard && !shared->is_stormy && !shared->has_mutes && shared->is_calm && object->kind != RWLOCK;
     object->looked_ns = now_ns;
-    must(object->both_ns < 10000 * NS_PER_MS || object->kept_ns < object->both_ns / 10, "%s %s is kept for %lld of %lld ms for those who hear nothing",
-         kind_names[object->kind], object->name, (long long)(object->kept_ns / NS_PER_MS), (long long)(object->both_ns / NS_PER_MS));
+    must(object->both_ns < 10000 * NS_PER_MS || object->kept_ns < object->both_ns / 10,
+         "%s %s is kept for %lld of %lld ms for those who hear nothing", kind_names[object->kind], object->name,
+         (long long)(object->kept_ns / NS_PER_MS), (long long)(object->both_ns / NS_PER_MS));
 }
 
 /* What the court knows, for who reads of a failure. */
@@ -338,17 +342,21 @@ static void tell(const struct shared *shared, unsigned number)
 {
     const struct object *object = &shared->objects[number];
     int64_t now_ns = true_ns();
-    fprintf(stderr, "%s %s, prefer %d, of %u:\n", kind_names[object->kind], object->name, object->prefer, object->total);
+    fprintf(stderr, "%s %s, prefer %d, of %u:\n", kind_names[object->kind], object->name, object->prefer,
+            object->total);
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
         const struct machine *machine = &shared->machines[call->machine];
         static const char *const states[] = { "idle", "waits", "holds", "leaves" };
         if (call->object != number || call->state == IDLE)
             continue;
-        fprintf(stderr, "  thread %u of machine %u (lease %lld ms, poll %lld ms, %s%s) %s for %lld ms, wants %u%s\n", i, call->machine,
-                (long long)machine->lease_ms, (long long)machine->poll_ms, call->is_heard ? "heard" : machine->is_heard ? "new" : "unheard",
-                machine->life == LIVE ? "" : ", silent", states[call->state], (long long)((now_ns - call->since_ns) / NS_PER_MS), call->wants,
-                call->writes ? ", writes" : "");
+        fprintf(stderr, "  thread %u of machine %u (lease %lld ms, poll %lld ms, %s%s) %s for %lld ms, wants %u%s\n", i,
+                call->machine, (long long)machine->lease_ms, (long long)machine->poll_ms,
+                call->is_heard      ? "heard"
+                : machine->is_heard ? "new"
+                                    : "unheard",
+                machine->life == LIVE ? "" : ", silent", states[call->state],
+                (long long)((now_ns - call->since_ns) / NS_PER_MS), call->wants, call->writes ? ", writes" : "");
     }
 }
 
@@ -360,7 +368,8 @@ static void judge(struct shared *shared, unsigned number)
     struct taken taken = taken_of(shared, number, now_ns);
     unsigned most_wanted = 0;
     for (unsigned i = 0; i < shared->call_count; i++)
-        if (shared->calls[i].object == number && shared->calls[i].state == WAITING && shared->calls[i].wants > most_wanted)
+        if (shared->calls[i].object == number && shared->calls[i].state == WAITING &&
+            shared->calls[i].wants > most_wanted)
             most_wanted = shared->calls[i].wants;
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
@@ -396,20 +405,22 @@ static void judge_order(struct shared *shared, const struct call *call)
         const struct machine *machine = &shared->machines[other->machine];
         if (other == call || !waits(shared, other, call->object) || !other->is_heard ||
             other->since_ns + SETTLED_MS * NS_PER_MS > call->since_ns ||
-            shared->disturbed_ns + PROMPT_MS * NS_PER_MS > other->since_ns || machine->silent_ns > other->since_ns - 60000 * NS_PER_MS ||
+            shared->disturbed_ns + PROMPT_MS * NS_PER_MS > other->since_ns ||
+            machine->silent_ns > other->since_ns - 60000 * NS_PER_MS ||
             true_ns() > other->since_ns + (other->limit_ms - PROMPT_MS) * NS_PER_MS)
             continue;
-        bool passed = in_order || (object->kind == RWLOCK && other->writes && !call->writes && object->writer_ns < other->since_ns &&
-                                   object->prefer != LK_RWLOCK_PREFER_READER);
-        if (passed && object->kind != FAIR_MUTEX && (other->passed_ns == 0 || true_ns() - other->passed_ns < PROMPT_MS * NS_PER_MS)) {
+        bool passed = in_order || (object->kind == RWLOCK && other->writes && !call->writes &&
+                                   object->writer_ns < other->since_ns && object->prefer != LK_RWLOCK_PREFER_READER);
+        if (passed && object->kind != FAIR_MUTEX &&
+            (other->passed_ns == 0 || true_ns() - other->passed_ns < PROMPT_MS * NS_PER_MS)) {
             other->passed_ns = other->passed_ns > 0 ? other->passed_ns : true_ns();
             continue;
         }
         if (passed)
             tell(shared, call->object);
-        must(!passed, "%s %s: a call that came at %lld ms for %u passed one that came at %lld ms for %u", kind_names[object->kind],
-             object->name, (long long)(call->since_ns / NS_PER_MS), call->wants, (long long)(other->since_ns / NS_PER_MS),
-             other->wants);
+        must(!passed, "%s %s: a call that came at %lld ms for %u passed one that came at %lld ms for %u",
+             kind_names[object->kind], object->name, (long long)(call->since_ns / NS_PER_MS), call->wants,
+             (long long)(other->since_ns / NS_PER_MS), other->wants);
     }
 }
 
@@ -422,8 +433,8 @@ static void judge_phases(struct shared *shared, const struct call *writer)
         return;
     for (unsigned i = 0; i < shared->call_count; i++) {
         struct call *reader = &shared->calls[i];
-        if (!waits(shared, reader, writer->object) || reader->writes || !reader->is_heard || shared->is_stormy || shared->has_mutes ||
-            shared->disturbed_ns + PROMPT_MS * NS_PER_MS > reader->since_ns ||
+        if (!waits(shared, reader, writer->object) || reader->writes || !reader->is_heard || shared->is_stormy ||
+            shared->has_mutes || shared->disturbed_ns + PROMPT_MS * NS_PER_MS > reader->since_ns ||
             shared->machines[reader->machine].silent_ns != 0 || now_ns < reader->since_ns + SETTLED_MS * NS_PER_MS)
             continue;
         reader->writers++;
@@ -436,7 +447,8 @@ static void judge_turns(const struct shared *shared, const struct call *call)
 {
     const struct object *object = &shared->objects[call->object];
     int64_t waited_ms = (true_ns() - call->since_ns) / NS_PER_MS, others = 0, asks_ms = 0;
-    if (!shared->is_calm || shared->is_stormy || shared->machines[call->machine].is_heard || object->kind == RWLOCK || (is_semaphore(object) && shared->whole < 1000))
+    if (!shared->is_calm || shared->is_stormy || shared->machines[call->machine].is_heard || object->kind == RWLOCK ||
+        (is_semaphore(object) && shared->whole < 1000))
         return;
     for (unsigned i = 0; i < shared->machine_count; i++) {
         const struct machine *machine = &shared->machines[i];
@@ -444,8 +456,8 @@ static void judge_turns(const struct shared *shared, const struct call *call)
         asks_ms = latest(asks_ms, asks_within_ms(machine));
     }
     int64_t most_ms = 2000 + others * (4000 + asks_ms + 2 * shared->hold_ms);
-    must(waited_ms < most_ms, "%s %s: one that hears nothing waits for %lld ms; %lld others do", kind_names[object->kind],
-         object->name, (long long)waited_ms, (long long)others);
+    must(waited_ms < most_ms, "%s %s: one that hears nothing waits for %lld ms; %lld others do",
+         kind_names[object->kind], object->name, (long long)waited_ms, (long long)others);
 }
 
 static void begins_to_wait(struct user *user, unsigned number, unsigned wants, bool writes, int64_t limit_ms)
@@ -453,9 +465,15 @@ static void begins_to_wait(struct user *user, unsigned number, unsigned wants, b
     struct shared *shared = user->machine->shared;
     struct call *call = &shared->calls[user->number];
     uint64_t owner = call->owner;
-    *call = (struct call){ .owner = owner, .machine = user->machine->number, .object = number, .wants = wants, .writes = writes,
-                           .is_heard = user->machine->is_heard && user->has_waited, .since_ns = true_ns(),
-                           .limit_ms = limit_ms, .state = WAITING };
+    *call = (struct call){ .owner = owner,
+                           .machine = user->machine->number,
+                           .object = number,
+                           .wants = wants,
+                           .writes = writes,
+                           .is_heard = user->machine->is_heard && user->has_waited,
+                           .since_ns = true_ns(),
+                           .limit_ms = limit_ms,
+                           .state = WAITING };
     judge(shared, number);
     shared->changed_ns = true_ns();
 }
@@ -476,11 +494,11 @@ static void believes(struct shared *shared, struct call *call, int64_t asked_ns,
         readers += !other->writes;
         must(object->kind != RWLOCK || (!writes && !other->writes), "%s %s: two hold it at once, one writes",
              kind_names[object->kind], object->name);
-        must(object->kind != MUTEX && object->kind != FAIR_MUTEX, "%s %s: two hold it at once", kind_names[object->kind],
-             object->name);
+        must(object->kind != MUTEX && object->kind != FAIR_MUTEX, "%s %s: two hold it at once",
+             kind_names[object->kind], object->name);
     }
-    must(!is_semaphore(object) || permits <= object->total, "%s %s: %u of %u permits are taken", kind_names[object->kind],
-         object->name, permits, object->total);
+    must(!is_semaphore(object) || permits <= object->total, "%s %s: %u of %u permits are taken",
+         kind_names[object->kind], object->name, permits, object->total);
     call->until_ns = until_ns;
 }
 
@@ -489,7 +507,7 @@ static bool is_over(const struct shared *shared)
     return true_ms() >= shared->end_ms || shared->calls_left == 0;
 }
 
-/* --- a thread ----------------------------------------------------------------------------------------------------------------- */
+/* --- a thread ----------------------------------------------------------------------------------------------------- */
 
 static int remaining(struct user *user, unsigned number, int64_t *ms)
 {
@@ -539,7 +557,8 @@ static bool was_calm(const struct user *user, int64_t since_ns)
 {
     const struct shared *shared = user->machine->shared;
     const struct machine *machine = &shared->machines[user->machine->number];
-    return !shared->is_stormy && shared->disturbed_ns < since_ns && latest(machine->silent_ns, machine->resumed_ns) + 60000 * NS_PER_MS < since_ns;
+    return !shared->is_stormy && shared->disturbed_ns < since_ns &&
+           latest(machine->silent_ns, machine->resumed_ns) + 60000 * NS_PER_MS < since_ns;
 }
 
 /* Hold it, and look now and then whether it is held still. */
@@ -604,8 +623,10 @@ static void enter(struct user *user, unsigned number)
     if (call->writes)
         object->writer_ns = true_ns();
     int code = release(user, number, call->wants);
-    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "a release returned %d: %s", code, lk_errortext());
-    must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS), "a release returned %d though nothing happened: %s", code, lk_errortext());
+    must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "a release returned %d: %s", code,
+         lk_errortext());
+    must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS),
+         "a release returned %d though nothing happened: %s", code, lk_errortext());
     if (code == EIO || code == ENOTCONN)
         add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
     if (call->writes)
@@ -621,7 +642,8 @@ static bool is_tried_in_vain(struct user *user, const struct call *call)
     for (unsigned i = 0; i < shared->call_count; i++)
         if (&shared->calls[i] != call && shared->calls[i].object == call->object && shared->calls[i].state != IDLE)
             return false; /* another one may have it by now */
-    return shared->is_calm && was_calm(user, call->since_ns) && object->taken_ns < call->since_ns && !object->is_unjudged;
+    return shared->is_calm && was_calm(user, call->since_ns) && object->taken_ns < call->since_ns &&
+           !object->is_unjudged;
 }
 
 /* Its machine stood still past its limit. Was what it wants free when it went on, with nobody else there? */
@@ -631,9 +653,10 @@ static bool is_overslept(struct user *user, const struct call *call)
     const struct machine *machine = &shared->machines[user->machine->number];
     const struct object *object = &shared->objects[call->object];
     judge(shared, call->object);
-    if (machine->silent_ns < call->since_ns + NEWCOMER_MS * NS_PER_MS || machine->resumed_ns < call->since_ns + (call->limit_ms + 20) * NS_PER_MS ||
-        object->held_ns + PROMPT_MS * NS_PER_MS > machine->resumed_ns || object->is_unjudged || shared->is_stormy || !call->is_heard ||
-        shared->has_mutes || shared->disturbed_ns > call->since_ns)
+    if (machine->silent_ns < call->since_ns + NEWCOMER_MS * NS_PER_MS ||
+        machine->resumed_ns < call->since_ns + (call->limit_ms + 20) * NS_PER_MS ||
+        object->held_ns + PROMPT_MS * NS_PER_MS > machine->resumed_ns || object->is_unjudged || shared->is_stormy ||
+        !call->is_heard || shared->has_mutes || shared->disturbed_ns > call->since_ns)
         return false;
     for (unsigned i = 0; i < shared->machine_count; i++)
         if (i != call->machine && shared->machines[i].silent_ns > 0)
@@ -652,9 +675,10 @@ static void judge_told(const struct user *user, const struct call *call, int64_t
     const char *name = user->machine->shared->objects[call->object].name;
     if (!was_calm(user, call->since_ns))
         return;
-    must(waited_ms < WARN_MS + slack_ms || told_ms > 0, "%s: a wait of %lld ms was not told", name, (long long)waited_ms);
-    must(told_ms == 0 || (told_ms > WARN_MS - slack_ms && told_ms < WARN_MS + slack_ms), "%s: a long wait was told after %lld ms",
-         name, (long long)told_ms);
+    must(waited_ms < WARN_MS + slack_ms || told_ms > 0, "%s: a wait of %lld ms was not told", name,
+         (long long)waited_ms);
+    must(told_ms == 0 || (told_ms > WARN_MS - slack_ms && told_ms < WARN_MS + slack_ms),
+         "%s: a long wait was told after %lld ms", name, (long long)told_ms);
 }
 
 struct victim {
@@ -680,7 +704,8 @@ static int acquire_and_cancel(struct user *user, struct call *call)
     struct victim victim = { .user = user, .call = call };
     pthread_t thread;
     assert_that(pthread_create(&thread, NULL, wait_as_victim, &victim) == 0);
-    for (int64_t until_ms = true_ms() + luck_about(&user->luck, 1, 2 * call->limit_ms); !victim.is_done && true_ms() < until_ms;)
+    for (int64_t until_ms = true_ms() + luck_about(&user->luck, 1, 2 * call->limit_ms);
+         !victim.is_done && true_ms() < until_ms;)
         rest_ms(2);
     pthread_cancel(thread);
     assert_that(pthread_join(thread, NULL) == 0);
@@ -700,7 +725,8 @@ static void use_one(struct user *user)
     begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
     int64_t began_ns = call->since_ns;
     shared->calls_left -= shared->calls_left > 0;
-    bool cancels = !tries && object->kind == COUNTING && shared->cancels > 0 && luck_onein(&user->luck, shared->cancels);
+    bool cancels =
+        !tries && object->kind == COUNTING && shared->cancels > 0 && luck_onein(&user->luck, shared->cancels);
     if (cancels)
         call->until_ns = 0;
     else
@@ -709,20 +735,22 @@ static void use_one(struct user *user)
     judge_told(user, call, true_ns());
     if (code == ECANCELED && cancels)
         code = ETIMEDOUT;
-    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "%s %s: a call returned %d: %s", kind_names[object->kind], object->name, code, lk_errortext());
+    must(code == 0 || code == ETIMEDOUT || code == EIO || code == ENOTCONN, "%s %s: a call returned %d: %s",
+         kind_names[object->kind], object->name, code, lk_errortext());
     int64_t late_ms = (true_ns() - began_ns) / NS_PER_MS - limit_ms;
     must(cancels || !was_calm(user, began_ns) || late_ms <= limit_ms / 200 + user->machine->timeout_ms + PROMPT_MS,
          "a call returned %lld ms after its limit", (long long)late_ms);
     if (code == 0) {
         enter(user, number);
     } else {
-        must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened: %s", code, lk_errortext());
+        must(code == ETIMEDOUT || !was_calm(user, began_ns), "a call returned %d though nothing happened: %s", code,
+             lk_errortext());
         if (code != ETIMEDOUT)
             add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
         must(code != ETIMEDOUT || !tries || !is_tried_in_vain(user, call), "%s %s: a try failed though it was free",
              kind_names[object->kind], object->name);
-        must(code != ETIMEDOUT || tries || cancels || !is_overslept(user, call), "%s %s: a wait that slept over its limit left though it was free",
-             kind_names[object->kind], object->name);
+        must(code != ETIMEDOUT || tries || cancels || !is_overslept(user, call),
+             "%s %s: a wait that slept over its limit left though it was free", kind_names[object->kind], object->name);
         if (!tries)
             judge(shared, number);
         judge_turns(shared, call);
@@ -768,7 +796,8 @@ static void open_client(struct machine *machine, lk_client_t **client)
 {
     char options[256], url[1024];
     snprintf(options, sizeof options, "lease=%lldms&poll=%lldms%s%s", (long long)machine->lease_ms,
-             (long long)machine->poll_ms, machine->is_heard || machine->is_mute ? "" : "&pubsub=no", machine->redisson ? "&redisson=yes" : "");
+             (long long)machine->poll_ms, machine->is_heard || machine->is_mute ? "" : "&pubsub=no",
+             machine->redisson ? "&redisson=yes" : "");
     snprintf(url, sizeof url, "%s", world_url(machine->w, options));
     if (machine->is_mute)
         snprintf(url, sizeof url, "unix://mute:secret@%s", world_url(machine->w, options) + strlen("unix://"));
@@ -817,7 +846,9 @@ static int run_machine(struct world *w, void *arg)
         open_client(machine, &client);
     world_ready(w);
     for (unsigned i = 0; i < machine->threads; i++) {
-        users[i] = (struct user){ .machine = machine, .luck = luck_begin(), .number = machine->first_call + i, .client = client };
+        users[i] = (struct user){
+            .machine = machine, .luck = luck_begin(), .number = machine->first_call + i, .client = client
+        };
         if (!machine->own_clients)
             begin_objects(&users[i]);
         worker_start(&workers[i], use, &users[i]);
@@ -830,7 +861,7 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
-/* --- what a seed is like ------------------------------------------------------------------------------------------------------- */
+/* --- what a seed is like ------------------------------------------------------------------------------------------ */
 
 enum fault { SUBSCRIPTIONS, CONNECTIONS, SCRIPTS, FREEZES, KILLS, FORGES, FAULTS };
 
@@ -843,7 +874,8 @@ static int64_t one_of(struct luck *luck, const int64_t *all, unsigned count)
 {
     return all[luck_below(luck, count)];
 }
-#define ONE_OF(luck, ...) one_of((luck), (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+#define ONE_OF(luck, ...)                                                                                              \
+    one_of((luck), (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 
 static void draw_objects(struct luck *luck, struct shared *shared)
 {
@@ -928,7 +960,8 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     if (shared->pause_ms >= 2000)
         plan->length_ms = latest(plan->length_ms, 100000);
     plan->storms = luck_onein(luck, 8);
-    unsigned kinds = (unsigned)ONE_OF(luck, 0, 0, 1, 1, 1, 3); /* many seeds have one kind of faults alone, others none */
+    unsigned kinds =
+        (unsigned)ONE_OF(luck, 0, 0, 1, 1, 1, 3); /* many seeds have one kind of faults alone, others none */
     for (unsigned i = 0; i < kinds; i++)
         plan->faults[luck_below(luck, FAULTS)] = true;
     shared->aims = luck_onein(luck, 2) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
@@ -936,7 +969,7 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     plan->every_ms = ONE_OF(luck, 200, 1000, 5000, 20000);
 }
 
-/* --- the driver, who makes faults -------------------------------------------------------------------------------------------------- */
+/* --- the driver, who makes faults --------------------------------------------------------------------------------- */
 
 static void judge_all(struct shared *shared)
 {
@@ -958,7 +991,8 @@ static int64_t may_ask(const struct shared *shared, const struct call *call, int
     if (call->state != WAITING)
         return 2;
     for (unsigned i = 0; i < shared->call_count; i++)
-        if (shared->calls[i].object == call->object && shared->calls[i].state == HOLDING && shared->machines[shared->calls[i].machine].lease_ms < lease_ms)
+        if (shared->calls[i].object == call->object && shared->calls[i].state == HOLDING &&
+            shared->machines[shared->calls[i].machine].lease_ms < lease_ms)
             lease_ms = shared->machines[shared->calls[i].machine].lease_ms;
     if (machine->is_heard && machine->poll_ms >= 1000 && lease_ms >= 10000) {
         pause_ms = rests_ms(machine) * 2 / 3;
@@ -981,13 +1015,15 @@ static void judge_asks(struct world *w, struct shared *shared, struct quiet *qui
         int64_t asked = world_commands(w, "evalsha") - quiet->asked, most = 5;
         for (unsigned i = 0; i < shared->call_count; i++)
             most += may_ask(shared, &shared->calls[i], QUIET_MS);
-        must(asked <= most, "%lld requests in %d ms while nothing changes; at most %lld are promised", (long long)asked, QUIET_MS,
-             (long long)most);
+        must(asked <= most, "%lld requests in %d ms while nothing changes; at most %lld are promised", (long long)asked,
+             QUIET_MS, (long long)most);
         quiet->since_ns = 0;
     }
 }
 
-/* The record has an entry for each thread that made a request in the last minute and a half, and some that are older. */
+/*
+ * The record has an entry for each thread that made a request in the last minute and a half, and some that are older.
+ */
 static void judge_record(struct world *w, const struct shared *shared)
 {
     int64_t most = 10, now_ns = true_ns();
@@ -997,8 +1033,8 @@ static void judge_record(struct world *w, const struct shared *shared)
         most += (1 + (int64_t)shared->machines[i].lives) * 2 * shared->machines[i].threads;
     for (unsigned i = 0; i < shared->object_count; i++) {
         int64_t kept = world_int(w, "HLEN latchkey:once:{%s}", shared->objects[i].name);
-        must(kept <= most * 5 / 4, "the record of %s has %lld entries of %lld requests at once", shared->objects[i].name,
-             (long long)kept, (long long)most);
+        must(kept <= most * 5 / 4, "the record of %s has %lld entries of %lld requests at once",
+             shared->objects[i].name, (long long)kept, (long long)most);
     }
 }
 
@@ -1106,8 +1142,9 @@ static void forge_one(struct luck *luck, struct world *w, struct shared *shared)
         return;
     char key[96];
     snprintf(key, sizeof key, "latchkey:queue:%s:{%s}", queue, object->name);
-    snprintf(id, sizeof id, "%s", world_str(w, "EVAL %s 1 %s %lld", "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1] or ''",
-             key, (long long)luck_below(luck, (uint64_t)queued)));
+    snprintf(id, sizeof id, "%s",
+             world_str(w, "EVAL %s 1 %s %lld", "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1] or ''", key,
+                       (long long)luck_below(luck, (uint64_t)queued)));
     if (strlen(id) < 34)
         return;
     snprintf(channel, sizeof channel, "latchkey:client:%.32s", id);
@@ -1118,12 +1155,13 @@ static void forge_one(struct luck *luck, struct world *w, struct shared *shared)
     long long acquisition = strtoll(rest + 1, &tail, 10);
     switch (luck_below(luck, 3)) {
     case 0: /* of an earlier wait of that thread */
-        snprintf(grant, sizeof grant, "G %.*s:%lld%s %lld 20000 %lld 0", (int)(rest - id), id, acquisition - 1 - (long long)luck_below(luck, 2), tail,
-                 (long long)now_us, (long long)now_us);
+        snprintf(grant, sizeof grant, "G %.*s:%lld%s %lld 20000 %lld 0", (int)(rest - id), id,
+                 acquisition - 1 - (long long)luck_below(luck, 2), tail, (long long)now_us, (long long)now_us);
         break;
     case 1: /* one that is over */
-        snprintf(grant, sizeof grant, "G %s %lld %lld %lld 0", id, (long long)(now_us - 100000 - luck_about(luck, 1, 10000000)),
-                 (long long)luck_about(luck, 1, 100), (long long)now_us);
+        snprintf(grant, sizeof grant, "G %s %lld %lld %lld 0", id,
+                 (long long)(now_us - 100000 - luck_about(luck, 1, 10000000)), (long long)luck_about(luck, 1, 100),
+                 (long long)now_us);
         break;
     default:
         snprintf(grant, sizeof grant, "F %s", id);
@@ -1195,7 +1233,8 @@ static void workload(struct world *w)
     draw_machines(&luck, w, shared);
     draw_behavior(&luck, shared, &plan);
     clocks_are_wrong(luck_onein(&luck, 2) ? 0 : 2000);
-    shared->is_calm = !plan.storms && !plan.faults[SUBSCRIPTIONS] && !plan.faults[CONNECTIONS] && !plan.faults[FREEZES] && !plan.faults[KILLS];
+    shared->is_calm = !plan.storms && !plan.faults[SUBSCRIPTIONS] && !plan.faults[CONNECTIONS] &&
+                      !plan.faults[FREEZES] && !plan.faults[KILLS];
     shared->end_ms = true_ms() + plan.length_ms;
     for (unsigned i = 0; i < shared->machine_count; i++)
         begin_machine(w, &shared->machines[i]);

@@ -2,12 +2,13 @@
 /*
  * quorum.c - machines lock and unlock redlocks on 3 or 5 servers that fail
  *
- * Rounds   Each round has faults of servers and machines, in some rounds also the storm. Then all is repaired: everybody is
- *          served, everybody rests, and nothing of what was released or given up is left at any server.
- * Judges   Of one name no two hold at once, and tokens rise. No hold is good for longer than a majority of the servers has
- *          it. A server that started a moment ago grants nothing. Codes are those of the header, for what the servers do.
- * Exams    A client of its own meets servers that are dead, silent, or refuse, and nothing else happens: each call has the
- *          code that follows from that, in time.
+ * Rounds   Each round has faults of servers and machines, in some rounds also the storm. Then all is repaired:
+ *          everybody is served, everybody rests, and nothing of what was released or given up is left at any server.
+ * Judges   Of one name no two hold at once, and tokens rise. No hold is good for longer than a majority of the servers
+ *          has it. A server that started a moment ago grants nothing. Codes are those of the header, for what the
+ *          servers do.
+ * Exams    A client of its own meets servers that are dead, silent, or refuse, and nothing else happens: each call has
+ *          the code that follows from that, in time.
  * Excused  Where a server forgets and votes at once, two may hold. What such a server does beyond that is judged.
  */
 #include "quorum.h"
@@ -22,9 +23,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SERVERS_MOST = 5, MACHINES_MOST = 3, THREADS_MOST = 2, NAMES_MOST = 2, RETRY_MS = 50, TICK_MS = 50, FORKS_MOST = 40 };
+enum {
+    SERVERS_MOST = 5,
+    MACHINES_MOST = 3,
+    THREADS_MOST = 2,
+    NAMES_MOST = 2,
+    RETRY_MS = 50,
+    TICK_MS = 50,
+    FORKS_MOST = 40
+};
 enum { KNOWN_MS = 3500 }; /* by then a client knows how a server is, if it asks: connect_timeout, and once more */
-enum { LATE_MS = 60, SETTLE_MS = 400 };   /* for threads that have to wait for their turn */
+enum { LATE_MS = 60, SETTLE_MS = 400 }; /* for threads that have to wait for their turn */
 
 /* What a server does to its clients. */
 enum state { WELL, DEAD, FROZEN, DENIES, LOCKED_OUT, FULL_UP, REPLICA };
@@ -75,12 +84,12 @@ struct exam {
     enum state states[SERVERS_MOST];
     bool young[SERVERS_MOST];
     bool ready, applied; /* for the states; they are there */
-    bool starves;   /* before that */
-    unsigned shift; /* of a set: of names, against servers */
-    int wanted;     /* by somebody else, at that server; -1: none */
-    int gone;       /* at that server somebody deletes it just before the unlock; -1: none */
+    bool starves;        /* before that */
+    unsigned shift;      /* of a set: of names, against servers */
+    int wanted;          /* by somebody else, at that server; -1: none */
+    int gone;            /* at that server somebody deletes it just before the unlock; -1: none */
     bool deletes, deleted;
-    bool off;            /* some server was late, and does not have it */
+    bool off; /* some server was late, and does not have it */
 };
 
 /* What all machines share. */
@@ -92,11 +101,11 @@ struct shared {
     bool with_user, fenced, comes_and_goes, described;
     int64_t longest_ms, command_ms, node_ms;
     int64_t drift_ppm;
-    int64_t forgot_ns; /* a server that voted on */
-    int64_t calm_ns;   /* since then no server or machine has failed; 0: they fail */
-    int64_t killed_ns; /* a machine, or it could not give back what it held */
+    int64_t forgot_ns;                       /* a server that voted on */
+    int64_t calm_ns;                         /* since then no server or machine has failed; 0: they fail */
+    int64_t killed_ns;                       /* a machine, or it could not give back what it held */
     int64_t disturbed_ns[MACHINES_MOST + 1]; /* a machine stood still until then */
-    bool skewed, stepped;                /* clocks of servers */
+    bool skewed, stepped;                    /* clocks of servers */
     struct server at[SERVERS_MOST];
     struct name name[NAMES_MOST];
     unsigned resting;
@@ -131,7 +140,7 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
     fprintf(stderr, "~ %s\n", text);
 }
 
-/* --- time -------------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static int64_t mono_ns(void)
 {
@@ -147,14 +156,15 @@ static int64_t true_length(const struct machine *machine, int64_t ms)
     return (int64_t)((__int128)ms * 1000000 * real / (mono > 0 ? mono : 1));
 }
 
-/* --- a user ------------------------------------------------------------------------------------------------------------ */
+/* --- a user ------------------------------------------------------------------------------------------------------- */
 
 /* So many servers refused since then that the others are no majority. */
 static bool refusal_is_due(const struct shared *shared, int64_t since_ns)
 {
     int refusing = 0;
     for (int i = 0; i < shared->servers; i++)
-        refusing += shared->at[i].refused_ns >= since_ns - (shared->storms ? TROUBLE_MS : KNOWN_MS) * 1000000LL || shared->at[i].state >= DENIES;
+        refusing += shared->at[i].refused_ns >= since_ns - (shared->storms ? TROUBLE_MS : KNOWN_MS) * 1000000LL ||
+                    shared->at[i].state >= DENIES;
     return refusing > shared->servers - shared->majority;
 }
 
@@ -169,7 +179,8 @@ static void judge_code(const struct shared *shared, const char *call, int code, 
         if (code == *codes)
             return;
     must(is_refusal(code), "%s returned %d: %s", call, code, lk_errortext());
-    must(refusal_is_due(shared, began_ns), "%s returned %d, though a majority refuses nothing: %s", call, code, lk_errortext());
+    must(refusal_is_due(shared, began_ns), "%s returned %d, though a majority refuses nothing: %s", call, code,
+         lk_errortext());
 }
 
 #define judge_code(shared, call, code, began_ns, ...)                                                                  \
@@ -182,7 +193,8 @@ static void judge_length(struct user *user, const char *call, int64_t began_ns, 
     int64_t took_ms = (true_ns() - began_ns) / 1000000;
     if (shared->storms || shared->disturbed_ns[user->machine->number] >= began_ns)
         return;
-    must(took_ms <= most_ms * 101 / 100 + LATE_MS, "%s took %lld ms, not %lld", call, (long long)took_ms, (long long)most_ms);
+    must(took_ms <= most_ms * 101 / 100 + LATE_MS, "%s took %lld ms, not %lld", call, (long long)took_ms,
+         (long long)most_ms);
 }
 
 /* What forgot since then may be why a hold was lost; its holder is told when it asks again. */
@@ -195,8 +207,8 @@ static bool memory_was_lost(const struct shared *shared, int64_t since_ns)
 }
 
 /*
- * Time that is left, from before it was asked for. False: the hold was lost. What was lost once stays so: who is good now was so
- * all the time.
+ * Time that is left, from before it was asked for. False: the hold was lost. What was lost once stays so: who is good
+ * now was so all the time.
  */
 static bool believe(struct user *user, struct name *name, uint64_t number, int64_t called_ns)
 {
@@ -212,9 +224,10 @@ static bool believe(struct user *user, struct name *name, uint64_t number, int64
         return false;
     }
     bool excused = shared->forgot_ns >= called_ns;
-    must(name->number == number || excused, "two hold %s at once: the first one has %lld ms more", name->text, (long long)left_ms);
-    must(name->doubted != number || excused, "%s was at too few servers, and is said to be good for %lld ms more", name->text,
+    must(name->number == number || excused, "two hold %s at once: the first one has %lld ms more", name->text,
          (long long)left_ms);
+    must(name->doubted != number || excused, "%s was at too few servers, and is said to be good for %lld ms more",
+         name->text, (long long)left_ms);
     if (name->number != number)
         return false;
     name->good_until_ns = until_ns;
@@ -238,11 +251,12 @@ static void judge_token(struct user *user, struct name *name)
     uint64_t token = 0;
     int code = lk_redlock_token(&user->machine->redlocks[name - shared->name], &token);
     if (!shared->fenced)
-        must(code == ENOTSUP || code == ESTALE || code == ECANCELED, "lk_redlock_token() returned %d without tokens", code);
+        must(code == ENOTSUP || code == ESTALE || code == ECANCELED, "lk_redlock_token() returned %d without tokens",
+             code);
     if (code != 0)
         return;
-    must(token > name->token || tokens_may_fall(shared, name), "token %llu of %s follows %llu", (unsigned long long)token,
-         name->text, (unsigned long long)name->token);
+    must(token > name->token || tokens_may_fall(shared, name), "token %llu of %s follows %llu",
+         (unsigned long long)token, name->text, (unsigned long long)name->token);
     name->token = token;
     name->token_ns = true_ns();
 }
@@ -302,8 +316,10 @@ static void ask_about(struct user *user, struct name *name, uint64_t number)
 static void stay(struct user *user, struct name *name, uint64_t number, int64_t called_ns)
 {
     struct shared *shared = user->machine->shared;
-    int64_t length_ms = luck_about(&user->luck, 1, luck_onein(&user->luck, 4) && !shared->calm_ns ? 3 * shared->longest_ms : 200);
-    for (int64_t until_ns = true_ns() + length_ms * 1000000; true_ns() < until_ns && !user->machine->leaves && !shared->rests;) {
+    int64_t length_ms =
+        luck_about(&user->luck, 1, luck_onein(&user->luck, 4) && !shared->calm_ns ? 3 * shared->longest_ms : 200);
+    for (int64_t until_ns = true_ns() + length_ms * 1000000;
+         true_ns() < until_ns && !user->machine->leaves && !shared->rests;) {
         if (!believe(user, name, number, called_ns))
             return;
         if (luck_onein(&user->luck, 4))
@@ -395,12 +411,14 @@ static int use(void *arg)
     return 0;
 }
 
-/* --- a machine ----------------------------------------------------------------------------------------------------------- */
+/* --- a machine ---------------------------------------------------------------------------------------------------- */
 
 static void open_client(struct machine *machine)
 {
     const struct shared *shared = machine->shared;
-    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = shared->fenced, .longest_lease_ms = shared->longest_ms,
+    const lk_redlockattr_t attr = { .size = sizeof attr,
+                                    .fenced = shared->fenced,
+                                    .longest_lease_ms = shared->longest_ms,
                                     .node_timeout_ms = shared->node_ms };
     int code;
     int64_t began_ns = true_ns();
@@ -463,7 +481,7 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
-/* --- memory that is not there ----------------------------------------------------------------------------------------------- */
+/* --- memory that is not there ------------------------------------------------------------------------------------- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -512,7 +530,7 @@ void free(void *memory)
     __libc_free(memory);
 }
 
-/* --- an exam ----------------------------------------------------------------------------------------------------------------- */
+/* --- an exam ------------------------------------------------------------------------------------------------------ */
 
 struct examinee {
     struct shared *shared;
@@ -539,7 +557,10 @@ static int count_young(const struct shared *shared)
     return count;
 }
 
-/* What servers say that do not serve at all, and those without memory of what needs some; 0: no majority is without them. */
+/*
+ * What servers say that do not serve at all, and those without memory of what needs some; 0: no majority is without
+ * them.
+ */
 static int refusal(const struct shared *shared, unsigned states)
 {
     if (count_states(shared, states) <= shared->servers - shared->majority)
@@ -585,7 +606,9 @@ static void expect(int expected, const char *call, int code)
 
 static lk_client_t *open_for_exam(const struct shared *shared, lk_redlock_t *redlock)
 {
-    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = shared->fenced, .longest_lease_ms = shared->longest_ms,
+    const lk_redlockattr_t attr = { .size = sizeof attr,
+                                    .fenced = shared->fenced,
+                                    .longest_lease_ms = shared->longest_ms,
                                     .node_timeout_ms = shared->node_ms };
     lk_client_t *client;
     int code = lk_client_open(&client, shared->url);
@@ -735,13 +758,15 @@ static void judge_set(struct examinee *examinee, struct set *set)
     int code = lk_multi_unlock(&set->multi);
     judge_length(&examinee->user, "lk_multi_unlock()", began_ns, shared->command_ms);
     must(code == ESTALE || !lost, "lk_multi_unlock() returned %d, though a member was lost: %s", code, lk_errortext());
-    must(code == ESTALE || code == EIO || code == ENOTCONN || !bad, "lk_multi_unlock() returned %d, though a server is away", code);
-    must(code == 0 || lost || bad || count_young(shared) > 0, "lk_multi_unlock() returned %d, with all servers well: %s", code,
-         lk_errortext());
+    must(code == ESTALE || code == EIO || code == ENOTCONN || !bad,
+         "lk_multi_unlock() returned %d, though a server is away", code);
+    must(code == 0 || lost || bad || count_young(shared) > 0,
+         "lk_multi_unlock() returned %d, with all servers well: %s", code, lk_errortext());
     rest_ms(2 * shared->command_ms + SETTLE_MS);
     if (set->rival_client != NULL)
         must(set->had_ns != 0 && set->had_ns - began_ns < 150000000,
-             "what was unlocked at a server that is well was had after %lld ms", (long long)(set->had_ns - began_ns) / 1000000);
+             "what was unlocked at a server that is well was had after %lld ms",
+             (long long)(set->had_ns - began_ns) / 1000000);
 }
 
 static void wait_for(const bool *that)
@@ -777,7 +802,8 @@ static bool try_without_memory(lk_redlock_t *redlock, struct luck *luck)
     refused = 0;
     if (code == 0)
         (void)lk_redlock_unlock(redlock);
-    must(code == 0 || code == ENOMEM || code == EBUSY || code == ENOTCONN, "lk_redlock_trylock() without memory returned %d", code);
+    must(code == 0 || code == ENOMEM || code == EBUSY || code == ENOTCONN,
+         "lk_redlock_trylock() without memory returned %d", code);
     return code == ENOMEM;
 }
 
@@ -797,8 +823,8 @@ static void run_out_of_memory(struct examinee *examinee)
         failed += try_without_memory(&examinee->redlock, &luck);
     }
     rest_ms(2 * examinee->shared->command_ms + SETTLE_MS);
-    must(failed < 10 || blocks - before < 2 * failed, "after %d calls without memory %ld blocks more are allocated", failed,
-         blocks - before);
+    must(failed < 10 || blocks - before < 2 * failed, "after %d calls without memory %ld blocks more are allocated",
+         failed, blocks - before);
 }
 
 static int run_exam(struct world *w, void *arg)
@@ -840,7 +866,7 @@ static int run_exam(struct world *w, void *arg)
     return 0;
 }
 
-/* --- the driver: servers -------------------------------------------------------------------------------------------------- */
+/* --- the driver: servers ------------------------------------------------------------------------------------------ */
 
 struct driver {
     struct world *w;
@@ -959,7 +985,8 @@ static void deny(struct driver *d, int i)
 {
     static const char *const rights[] = { "-evalsha -eval", "-hset", "-pexpire", "-set", "-@all" };
     d->shared->at[i].state = DENIES;
-    quorum_str(d->q, i, "ACL SETUSER app %s", luck_onein(&d->luck, 2) ? "-evalsha" : rights[1 + luck_below(&d->luck, 4)]);
+    quorum_str(d->q, i, "ACL SETUSER app %s",
+               luck_onein(&d->luck, 2) ? "-evalsha" : rights[1 + luck_below(&d->luck, 4)]);
     if (luck_onein(&d->luck, 3))
         quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
 }
@@ -1023,7 +1050,7 @@ static void do_fault(struct driver *d, enum fault fault, int i)
     }
 }
 
-/* --- the driver: machines -------------------------------------------------------------------------------------------------- */
+/* --- the driver: machines ----------------------------------------------------------------------------------------- */
 
 static void start_machine(struct driver *d, unsigned number)
 {
@@ -1055,7 +1082,7 @@ static void do_machine_fault(struct driver *d, enum fault fault, unsigned number
     }
 }
 
-/* --- the driver: judges -------------------------------------------------------------------------------------------------- */
+/* --- the driver: judges ------------------------------------------------------------------------------------------- */
 
 /* Whose: "<client id>:<owner>:<acquisition>" without the server. */
 static void read_holder(struct driver *d, int i, const char *name, char holder[160])
@@ -1110,21 +1137,24 @@ static void look_at_lease(struct driver *d, struct name *name)
             same += strcmp(holders[i], holders[j]) == 0 && ends_ns[j] >= until_ns;
         have = same > have ? same : have;
     }
-    if (true_ns() >= until_ns || name->number != number || name->good_until_ns < until_ns || have + excused >= shared->majority)
+    if (true_ns() >= until_ns || name->number != number || name->good_until_ns < until_ns ||
+        have + excused >= shared->majority)
         return;
     name->doubted = number;
     for (int i = 0; i < shared->servers; i++)
-        tell("server %d: state %d, %s for %lld ms", i, shared->at[i].state, holders[i], (long long)(ends_ns[i] - now_ns) / 1000000);
+        tell("server %d: state %d, %s for %lld ms", i, shared->at[i].state, holders[i],
+             (long long)(ends_ns[i] - now_ns) / 1000000);
     if (!memory_was_lost(shared, name->called_ns))
         broken("%s is said to be held for %lld us more, and %d servers have it so long, %d may", name->text,
-           (long long)(until_ns - now_ns) / 1000, have, excused);
+               (long long)(until_ns - now_ns) / 1000, have, excused);
 }
 
 /* Whatever was there, a server that started a moment ago grants nothing. */
 static void look_at_young(struct driver *d, int i)
 {
     static const char others[] = "for _, key in ipairs(redis.call('KEYS', '*')) do "
-                                 "if not string.find(key, '^latchkey:') and not string.find(key, 'set-', 1, true) then return key end end return ''";
+                                 "if not string.find(key, '^latchkey:') and not string.find(key, 'set-', 1, true) then "
+                                 "return key end end return ''";
     const struct server *server = &d->shared->at[i];
     if (server->began_ns == 0 || is_deaf(server))
         return;
@@ -1143,7 +1173,7 @@ static void look(struct driver *d)
             look_at_young(d, i);
 }
 
-/* --- the driver: rounds -------------------------------------------------------------------------------------------------- */
+/* --- the driver: rounds ------------------------------------------------------------------------------------------- */
 
 static void end_faults(struct driver *d, bool all)
 {
@@ -1161,9 +1191,10 @@ static void end_faults(struct driver *d, bool all)
             thaw(d, i);
 }
 
-static const char *const fault_names[FAULTS] = { "restart",  "restart twice", "kill",  "freeze",   "slow",
-                                                 "cut",      "forget scripts", "flush", "deny",     "lock out",
-                                                 "fill up",  "demote",         "kill machine", "freeze machine" };
+static const char *const fault_names[FAULTS] = { "restart",      "restart twice", "kill",           "freeze",
+                                                 "slow",         "cut",           "forget scripts", "flush",
+                                                 "deny",         "lock out",      "fill up",        "demote",
+                                                 "kill machine", "freeze machine" };
 
 static void maybe_fault(struct driver *d)
 {
@@ -1205,8 +1236,8 @@ static void watch(struct driver *d, int64_t ms)
 }
 
 /*
- * Until all have a vote, and what dead machines held has ended. A server is as old as a client knows: from its first visit on,
- * and of its seconds up to two do not count.
+ * Until all have a vote, and what dead machines held has ended. A server is as old as a client knows: from its first
+ * visit on, and of its seconds up to two do not count.
  */
 static void grow_old(struct driver *d)
 {
@@ -1235,7 +1266,8 @@ static void all_are_served(struct driver *d)
                 served += shared->served_ns[machine][thread] > since_ns;
         if (served == shared->machines * shared->threads)
             return;
-        must(true_ns() - since_ns < CALM_MS * 1000000LL, "only %u threads were served within %d ms of calm", served, CALM_MS);
+        must(true_ns() - since_ns < CALM_MS * 1000000LL, "only %u threads were served within %d ms of calm", served,
+             CALM_MS);
         rest_ms(TICK_MS);
         look(d);
     }
@@ -1247,15 +1279,16 @@ static void all_rest(struct driver *d)
     int64_t began_ns = true_ns();
     shared->rests = true;
     while (shared->resting < shared->machines * shared->threads) {
-        must(true_ns() - began_ns < 10 * shared->longest_ms * 1000000 + CALM_MS * 1000000LL, "somebody does not come to rest");
+        must(true_ns() - began_ns < 10 * shared->longest_ms * 1000000 + CALM_MS * 1000000LL,
+             "somebody does not come to rest");
         rest_ms(10);
         end_faults(d, false);
     }
 }
 
 /*
- * All rest, and all servers are well. What was released or given up is at no server any more, but for a lease that has just
- * ended at the client, which begins and ends later at a server that was late.
+ * All rest, and all servers are well. What was released or given up is at no server any more, but for a lease that
+ * has just ended at the client, which begins and ends later at a server that was late.
  */
 static void nothing_is_left(struct driver *d)
 {
@@ -1291,7 +1324,9 @@ static void draw_exam(struct driver *d)
     static const int kinds_of_exams[] = { FREE, HELD, HELD, BUSY, BUSY, SET, SET, SET };
     int kind = shared->longest_ms >= 4000 ? kinds_of_exams[luck_below(&d->luck, 8)] : FREE;
     *exam = (struct exam){ .is = (unsigned)kind,
-                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST), .wanted = -1, .gone = -1,
+                           .shift = (unsigned)luck_below(&d->luck, SERVERS_MOST),
+                           .wanted = -1,
+                           .gone = -1,
                            .starves = luck_onein(&d->luck, 3) };
     if (luck_onein(&d->luck, 4))
         bad = (unsigned)luck_below(&d->luck, (uint64_t)shared->servers + 1);
@@ -1317,7 +1352,8 @@ static void draw_exam(struct driver *d)
         else
             exam->states[i] = states[which];
     }
-    if (exam->is == BUSY && shared->described && luck_onein(&d->luck, 2)) { /* the first one, which is asked first, alone */
+    if (exam->is == BUSY && shared->described &&
+        luck_onein(&d->luck, 2)) { /* the first one, which is asked first, alone */
         memset(exam->states, 0, sizeof exam->states);
         memset(exam->young, 0, sizeof exam->young);
         exam->states[0] = luck_onein(&d->luck, 2) ? DEAD : FROZEN;
@@ -1326,7 +1362,8 @@ static void draw_exam(struct driver *d)
     int gone = (int)luck_below(&d->luck, (uint64_t)shared->servers);
     if (exam->is == SET && exam->states[wanted] == WELL && !exam->young[wanted])
         exam->wanted = wanted;
-    if (exam->is == SET && exam->states[gone] == WELL && !exam->young[gone] && gone != wanted && shared->command_ms >= 300)
+    if (exam->is == SET && exam->states[gone] == WELL && !exam->young[gone] && gone != wanted &&
+        shared->command_ms >= 300)
         exam->gone = gone;
 }
 
@@ -1391,7 +1428,8 @@ static void hold_exam(struct driver *d)
     pid_t pid = world_fork(d->w, run_exam, &examinee);
     d->forks++;
     wait_for(&shared->exam.ready);
-    shared->exam.off = (shared->exam.is == HELD || shared->exam.is == BUSY) && quorum_having(d->q, "exam") < shared->servers;
+    shared->exam.off =
+        (shared->exam.is == HELD || shared->exam.is == BUSY) && quorum_having(d->q, "exam") < shared->servers;
     for (int i = 0; i < shared->servers && !shared->exam.off; i++)
         apply(d, i);
     shared->exam.applied = true;
@@ -1448,7 +1486,8 @@ static void draw(struct driver *d)
     shared->names = 1 + (unsigned)luck_below(luck, NAMES_MOST);
     shared->longest_ms = luck_onein(luck, 2) ? luck_about(luck, 600, 10000) : luck_about(luck, 4000, 8000);
     shared->command_ms = luck_about(luck, 50, shared->longest_ms / 6 < 1000 ? shared->longest_ms / 6 : 1000);
-    shared->node_ms = luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
+    shared->node_ms =
+        luck_onein(luck, 3) ? 0 : luck_about(luck, 20, shared->longest_ms / 10); /* some leases are half as long */
     shared->fenced = luck_onein(luck, 2);
     shared->with_user = luck_onein(luck, 2);
     shared->described = luck_onein(luck, 2);
@@ -1491,7 +1530,8 @@ static void begin(struct driver *d)
         take_sample(d, i);
     }
     snprintf(options, sizeof options, "lease=%lldms&command_timeout=%lldms&retry_max=%dms%s",
-             (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS, shared->described ? "" : "&describe=no");
+             (long long)shared->longest_ms, (long long)shared->command_ms, RETRY_MS,
+             shared->described ? "" : "&describe=no");
     snprintf(shared->url, sizeof shared->url, "%s",
              shared->with_user ? quorum_url_as(d->q, "app:secret@", options) : quorum_url(d->q, options));
     for (int i = 0; i < shared->servers; i++)

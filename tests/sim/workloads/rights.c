@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rights.c - what surrounds the locks on one server: rights that change under clients, settings that disagree, what clients
- * say of themselves, a server that is full, away or forgets scripts, clients that close
+ * rights.c - what surrounds the locks on one server: rights that change under clients, settings that disagree, what
+ * clients say of themselves, a server that is full, away or forgets scripts, clients that close
  *
  * Each machine has its own user. What is taken from one user is told to it, and to nobody else.
  */
@@ -66,9 +66,9 @@ struct shared {
     int64_t longest_ms;
     bool is_calm, is_quiet;
     bool visiting[MACHINES];
-    int visits; /* begun so far */
-    int mark;             /* the settings that the last visitor used: 1 + fair; 0: not known */
-    int64_t settled_ns;   /* until then a copy of what a visitor asked for may change them */
+    int visits;         /* begun so far */
+    int mark;           /* the settings that the last visitor used: 1 + fair; 0: not known */
+    int64_t settled_ns; /* until then a copy of what a visitor asked for may change them */
 };
 
 struct machine {
@@ -89,7 +89,8 @@ struct user {
 static bool was(const struct machine *machine, enum wrong wrong, int64_t since_ns)
 {
     const struct spell *spell = &machine->shared->wrong[machine->number][wrong];
-    return spell->from_ns != 0 && (spell->until_ns == INT64_MAX || spell->until_ns + TIMEOUT_MS * NS_PER_MS >= since_ns);
+    return spell->from_ns != 0 &&
+           (spell->until_ns == INT64_MAX || spell->until_ns + TIMEOUT_MS * NS_PER_MS >= since_ns);
 }
 
 static bool is_excused(const struct machine *machine, int64_t since_ns)
@@ -105,7 +106,7 @@ static void cut(struct world *w, struct shared *shared, unsigned number)
     shared->wrong[number][CUT].until_ns = true_ns();
 }
 
-/* --- users ------------------------------------------------------------------------------------------------------------- */
+/* --- users -------------------------------------------------------------------------------------------------------- */
 
 static void judge_code(const struct machine *machine, const char *what, int code, int64_t asked_ns)
 {
@@ -116,7 +117,8 @@ static void judge_code(const struct machine *machine, const char *what, int code
     case ETIMEDOUT:
         return;
     case EACCES:
-        must(was(machine, NO_SCRIPTS, asked_ns) || /* what a connection found when it was made holds as long as it does */
+        must(was(machine, NO_SCRIPTS,
+                 asked_ns) || /* what a connection found when it was made holds as long as it does */
                  machine->shared->wrong[machine->number][NO_MESSAGES].from_ns != 0,
              "%s returned EACCES, and all is allowed: %s", what, lk_errortext());
         return;
@@ -165,7 +167,8 @@ static void give_back(struct user *user, enum name name)
     machine->shared->holds[name].in_use = false;
     int code = lk_mutex_unlock(&machine->mutexes[name]);
     if (code == ESTALE)
-        must(name == ROBUST || is_excused(machine, asked_ns - 2 * LEASE_MS * NS_PER_MS), "a hold was lost, and all is well");
+        must(name == ROBUST || is_excused(machine, asked_ns - 2 * LEASE_MS * NS_PER_MS),
+             "a hold was lost, and all is well");
     else
         judge_code(machine, "an unlock", code, asked_ns);
     must(code != ENOSPC, "a full server keeps what is given back");
@@ -250,7 +253,7 @@ static const char *url_of(const struct machine *machine, const char *options)
     return text;
 }
 
-/* --- visitors: who comes with settings of its own, or closes while it holds ---------------------------------------------- */
+/* --- visitors: who comes with settings of its own, or closes while it holds --------------------------------------- */
 
 static void count_disagreements(const lk_event_t *event, void *arg)
 {
@@ -292,12 +295,14 @@ static void visit(struct machine *machine, struct luck *luck)
     if (code == 0)
         (void)lk_mutex_unlock(&mutex);
     if (alone && strict && !agrees && code != 0)
-        must(code == EINVAL || was(machine, NO_SCRIPTS, asked_ns) || was(machine, AWAY, asked_ns) || was(machine, FULL, asked_ns),
+        must(code == EINVAL || was(machine, NO_SCRIPTS, asked_ns) || was(machine, AWAY, asked_ns) ||
+                 was(machine, FULL, asked_ns),
              "a strict client that disagrees was told %d", code);
     must(!alone || !strict || agrees || code != 0, "a strict client that disagrees was let in");
     rest_ms(LATE_MS);
     if (alone && !strict && code == 0 && !is_excused(machine, asked_ns))
-        must((told != 0) == !agrees, "settings %s, and a client was told of %d that do not", agrees ? "agree" : "disagree", told);
+        must((told != 0) == !agrees, "settings %s, and a client was told of %d that do not",
+             agrees ? "agree" : "disagree", told);
     if (number == shared->visits && code == 0 && asked_ns > shared->settled_ns)
         shared->mark = 1 + attr.fair;
     else if (number == shared->visits && code == EINVAL)
@@ -354,7 +359,8 @@ static int run_machine(struct world *w, void *arg)
     assert_lk(0, lk_client_open(&machine->client, url_of(machine, "")));
     assert_lk(0, lk_client_addlistener(machine->client, hear, machine, NULL));
     for (enum name name = 0; name < NAMES; name++)
-        assert_lk(0, lk_mutex_init(&machine->mutexes[name], machine->client, names[name], name == ROBUST ? &robust : NULL));
+        assert_lk(
+            0, lk_mutex_init(&machine->mutexes[name], machine->client, names[name], name == ROBUST ? &robust : NULL));
     world_ready(w);
     for (unsigned i = 0; i < THREADS; i++) {
         users[i] = (struct user){ .machine = machine, .luck = luck_begin(), .number = i };
@@ -373,7 +379,7 @@ static int run_machine(struct world *w, void *arg)
     return 0;
 }
 
-/* --- faults ---------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 struct driver {
     struct world *w;
@@ -459,7 +465,8 @@ static void stop_server(struct driver *driver)
     world_stop_server(driver->w);
     rest_ms(length_ms);
     for (unsigned i = 0; i < MACHINES && driver->shared->is_calm; i++)
-        must(driver->shared->clients[i].absent - before[i] <= 1, "a server that was away once is %d lines of one client's log",
+        must(driver->shared->clients[i].absent - before[i] <= 1,
+             "a server that was away once is %d lines of one client's log",
              driver->shared->clients[i].absent - before[i]);
     world_cont_server(driver->w);
     for (unsigned i = 0; i < MACHINES; i++)
@@ -535,7 +542,7 @@ static void forget_descriptions(struct driver *driver)
     rest_ms(2 * LATE_MS);
 }
 
-/* --- what is looked at ------------------------------------------------------------------------------------------------------- */
+/* --- what is looked at -------------------------------------------------------------------------------------------- */
 
 /* Who is known to have held is described while it lives, and says who it is. */
 static void judge_description(struct driver *driver, unsigned number)
@@ -591,7 +598,7 @@ static void watch(struct driver *driver, int64_t ms)
         }
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------------- */
+/* --- a run -------------------------------------------------------------------------------------------------------- */
 
 static void make_user(struct driver *driver, unsigned number)
 {
@@ -634,9 +641,9 @@ static void judge_end(struct driver *driver)
 
 static void run(struct driver *driver)
 {
-    static void (*const faults[])(struct driver *driver) = { forbid_scripts, forbid_messages, fill, forget_scripts,
-                                                             stop_server, take_away, take_away,
-                                                             forget_descriptions, kill_machine };
+    static void (*const faults[])(struct driver * driver) = { forbid_scripts, forbid_messages,     fill,
+                                                              forget_scripts, stop_server,         take_away,
+                                                              take_away,      forget_descriptions, kill_machine };
     enum { FAULTS = sizeof faults / sizeof *faults };
     unsigned has[FAULTS], count = 0;
     for (unsigned i = 0; i < FAULTS; i++)
@@ -663,7 +670,7 @@ static void workload(struct world *w)
     if (storm)
         storm_begin();
     run(&driver);
-    if (quiet) { /* longer than a description lasts, and nothing happens */
+    if (quiet) {                 /* longer than a description lasts, and nothing happens */
         shared->is_quiet = true; /* nobody opens a client */
         rest_ms(10000);
         world_redis(w, "ACL LOG RESET");

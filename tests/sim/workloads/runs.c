@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runs.c - threads of a few machines have work done once: one runs it at a time, it is done once, and what it resulted in is
- * the same for all, until somebody resets it
+ * runs.c - threads of a few machines have work done once: one runs it at a time, it is done once, and what it
+ * resulted in is the same for all, until somebody resets it
  *
  * The model numbers what lies between two resets: a series. What is seen while a reset is under way belongs to none.
  */
@@ -14,13 +14,13 @@
 enum { PROMPT_MS = 700, POLL_MS = 1000 };
 
 struct model {
-    uint64_t token;        /* the largest of a run */
-    int64_t good_until_ns; /* until then somebody believes that it runs; 0: nobody */
+    uint64_t token;          /* the largest of a run */
+    int64_t good_until_ns;   /* until then somebody believes that it runs; 0: nobody */
     unsigned series, resets; /* resets: that are under way */
-    uint64_t done;         /* the token of the run that is done for sure; 0: none */
-    uint64_t ends_begun;   /* how often an end was sent that may count in this series */
-    uint64_t ending;       /* of these such as may still take effect */
-    uint64_t result;       /* what others were told first; 0: nothing yet */
+    uint64_t done;           /* the token of the run that is done for sure; 0: none */
+    uint64_t ends_begun;     /* how often an end was sent that may count in this series */
+    uint64_t ending;         /* of these such as may still take effect */
+    uint64_t result;         /* what others were told first; 0: nothing yet */
     int64_t done_ns, died_ns, served;
     bool may_reset;
     int64_t lease_ms;
@@ -53,7 +53,8 @@ static bool is_same(const struct fleet *fleet, struct look then)
 
 static bool is_known(const struct fleet *fleet, const char *call, int code, int more)
 {
-    must(code == 0 || code == more || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)), "%s returned %s", call, code_name(code));
+    must(code == 0 || code == more || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)), "%s returned %s",
+         call, code_name(code));
     return code == 0;
 }
 
@@ -73,10 +74,10 @@ static void check_result(struct person *person, struct look then)
     if (!is_same(fleet, then))
         return;
     must(model->ends_begun > 0, "there is a result, and nobody said one");
-    must(model->result == 0 || model->result == result, "the result was %llu, and is %llu", (unsigned long long)model->result,
-         (unsigned long long)result);
-    must(model->done == 0 || model->done == result, "run %llu is done, and the result is that of run %llu", (unsigned long long)model->done,
-         (unsigned long long)result);
+    must(model->result == 0 || model->result == result, "the result was %llu, and is %llu",
+         (unsigned long long)model->result, (unsigned long long)result);
+    must(model->done == 0 || model->done == result, "run %llu is done, and the result is that of run %llu",
+         (unsigned long long)model->done, (unsigned long long)result);
     model->result = result;
 }
 
@@ -100,12 +101,14 @@ static void end_it(struct person *person, struct look then, uint64_t token)
     model->ending -= (code == 0 || code == ESTALE) && model->resets == 0 && model->series == then.series;
     if (!is_known(fleet, "lk_once_end()", code, fleet->is_faultless ? 0 : ESTALE))
         return;
-    must(!was_followed || !is_kept, "run %llu was done when run %llu had begun", (unsigned long long)token, (unsigned long long)model->token);
+    must(!was_followed || !is_kept, "run %llu was done when run %llu had begun", (unsigned long long)token,
+         (unsigned long long)model->token);
     if (!is_same(fleet, then))
         return;
-    must(model->done == 0, "it is done twice, by run %llu and by run %llu", (unsigned long long)model->done, (unsigned long long)token);
-    must(model->result == 0 || model->result == token, "run %llu is done, and the result was %llu", (unsigned long long)token,
-         (unsigned long long)model->result);
+    must(model->done == 0, "it is done twice, by run %llu and by run %llu", (unsigned long long)model->done,
+         (unsigned long long)token);
+    must(model->result == 0 || model->result == token, "run %llu is done, and the result was %llu",
+         (unsigned long long)token, (unsigned long long)model->result);
     model->done = token;
     model->done_ns = true_ns();
 }
@@ -126,7 +129,8 @@ static void run(struct person *person, struct look then, bool was_done)
     int64_t until_ns = asked_ns + left_ms * 990000;
     if (is_same(fleet, then) && true_ns() < until_ns) {
         must(model->good_until_ns <= asked_ns, "two run it at once");
-        must(token > model->token, "run %llu follows run %llu", (unsigned long long)token, (unsigned long long)model->token);
+        must(token > model->token, "run %llu follows run %llu", (unsigned long long)token,
+             (unsigned long long)model->token);
         model->good_until_ns = until_ns;
     }
     if (token > model->token)
@@ -151,14 +155,15 @@ static void begin(struct person *person)
         run(person, then, was_done);
         return;
     }
-    must(code == EALREADY || code == ETIMEDOUT || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)), "lk_once_begin() returned %s",
-         code_name(code));
+    must(code == EALREADY || code == ETIMEDOUT || (!fleet->is_faultless && (code == EIO || code == ENOTCONN)),
+         "lk_once_begin() returned %s", code_name(code));
     if (code == EALREADY) {
         model->served = now_ns;
         if (!is_same(fleet, then))
             return;
         must(model->ends_begun > 0, "it is said to be done, and nobody said so");
-        must(!fleet->is_faultless || model->done == 0 || model->done_ns < began_ns || now_ns - model->done_ns < PROMPT_MS * 1000000LL,
+        must(!fleet->is_faultless || model->done == 0 || model->done_ns < began_ns ||
+                 now_ns - model->done_ns < PROMPT_MS * 1000000LL,
              "it was done %lld ms before who waited was told", (long long)(now_ns - model->done_ns) / 1000000);
     } else if (code == ETIMEDOUT && is_same(fleet, then)) {
         must(!was_done, "somebody is said to run what is done");
@@ -237,14 +242,18 @@ static void lose(struct fleet *fleet)
     model->series++;
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = nothing, .died = died, .loses = lose, .lost = lose };
+static const struct game game = {
+    .open = open_objects, .act = act, .close = close_objects, .dies = nothing, .died = died, .loses = lose, .lost = lose
+};
 
 static void workload(struct world *w)
 {
     static const struct {
         const char *text;
         int64_t lease_ms;
-    } options[] = { { "lease=2s&command_timeout=500ms", 2000 }, { "lease=5s&command_timeout=1s", 5000 }, { "lease=30s", 30000 } };
+    } options[] = { { "lease=2s&command_timeout=500ms", 2000 },
+                    { "lease=5s&command_timeout=1s", 5000 },
+                    { "lease=30s", 30000 } };
     struct model *model = world_shared(w, sizeof *model);
     struct fleet fleet;
     fleet_draw(&fleet, w, &game, model);
@@ -259,7 +268,8 @@ static void workload(struct world *w)
     fleet_storm(&fleet);
     int64_t from_ns = true_ns(), longest_ms = model->lease_ms + 20 * POLL_MS + 20 * fleet.rest_most_ms + 40000;
     for (; model->served < from_ns; rest_ms(100))
-        must(true_ns() - from_ns < longest_ms * 1000000, "nobody ran it or was told that it is done for %lld ms", (long long)longest_ms);
+        must(true_ns() - from_ns < longest_ms * 1000000, "nobody ran it or was told that it is done for %lld ms",
+             (long long)longest_ms);
     fleet_end(&fleet);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sets.c - threads of a few machines lock sets of mutexes on two servers, of which some have equal names: all of a set or
- * none, no mutex twice, and nobody waits in a circle
+ * sets.c - threads of a few machines lock sets of mutexes on two servers, of which some have equal names: all of a
+ * set or none, no mutex twice, and nobody waits in a circle
  */
 #include "fleet.h"
 
@@ -55,7 +55,8 @@ static void must_hold_none(struct person *person, const struct set *set, int cod
     for (unsigned i = 0; i < set->count; i++) {
         int64_t left_ms;
         int held = lk_mutex_remaining(&objects->locks[set->which[i]], &left_ms);
-        must(held == EPERM, "after a lock of several that returned %s, one of them is held: %s", code_name(code), code_name(held));
+        must(held == EPERM, "after a lock of several that returned %s, one of them is held: %s", code_name(code),
+             code_name(held));
     }
 }
 
@@ -71,11 +72,12 @@ static void enter(struct person *person, struct set *set)
         int code = lk_mutex_remaining(&objects->locks[which], &left_ms);
         must(code == 0 || code == ESTALE, "after a lock of several, one of them is not held: %s", code_name(code));
         must(code == 0 || !fleet->is_faultless, "after a lock of several, one of them is lost without a fault");
-        if (code != 0 || lk_mutex_token(&objects->locks[which], &set->tokens[i]) != 0 || true_ns() >= asked_ns + left_ms * 990000)
+        if (code != 0 || lk_mutex_token(&objects->locks[which], &set->tokens[i]) != 0 ||
+            true_ns() >= asked_ns + left_ms * 990000)
             continue;
         must(model->good_until_ns[which] <= asked_ns, "two hold lock %u at once", which);
-        must(set->tokens[i] > model->tokens[which], "token %llu of lock %u follows %llu", (unsigned long long)set->tokens[i], which,
-             (unsigned long long)model->tokens[which]);
+        must(set->tokens[i] > model->tokens[which], "token %llu of lock %u follows %llu",
+             (unsigned long long)set->tokens[i], which, (unsigned long long)model->tokens[which]);
         model->tokens[which] = set->tokens[i];
         model->good_until_ns[which] = asked_ns + left_ms * 990000;
     }
@@ -90,8 +92,9 @@ static void leave(struct person *person, const struct set *set, unsigned i)
 
 static void must_release(const struct fleet *fleet, int code)
 {
-    must(code == 0 || (code == ESTALE && model_of(fleet)->has_fixed) || (!fleet->is_faultless && (code == ESTALE || code == EIO || code == ENOTCONN)), "an unlock of several returned %s",
-         code_name(code));
+    must(code == 0 || (code == ESTALE && model_of(fleet)->has_fixed) ||
+             (!fleet->is_faultless && (code == ESTALE || code == EIO || code == ENOTCONN)),
+         "an unlock of several returned %s", code_name(code));
 }
 
 /* One was given back by itself: then the set is not, as a whole. */
@@ -196,11 +199,18 @@ static void lose(struct fleet *fleet)
     memset(model_of(fleet)->good_until_ns, 0, sizeof model_of(fleet)->good_until_ns);
 }
 
-static const struct game game = { .open = open_objects, .act = act, .close = close_objects, .dies = nothing, .died = nothing, .loses = lose, .lost = lose };
+static const struct game game = { .open = open_objects,
+                                  .act = act,
+                                  .close = close_objects,
+                                  .dies = nothing,
+                                  .died = nothing,
+                                  .loses = lose,
+                                  .lost = lose };
 
 static void workload(struct world *w)
 {
-    static const char *const options[] = { "lease=2s&command_timeout=500ms", "lease=5s&command_timeout=1s", "lease=30s" };
+    static const char *const options[] = { "lease=2s&command_timeout=500ms", "lease=5s&command_timeout=1s",
+                                           "lease=30s" };
     struct model *model = world_shared(w, sizeof *model);
     struct fleet fleet;
     world_redis(w, "PING"); /* its connection is there before those of the second one are counted */
@@ -217,7 +227,8 @@ static void workload(struct world *w)
     for (unsigned i = 0; i < fleet.machines; i++)
         for (unsigned n = 0; n < fleet.threads; n++)
             for (; model->served_ns[i][n] < from_ns; rest_ms(200))
-                must(true_ns() - from_ns < longest_ms * 1000000, "thread %u of machine %u locked no set for %lld ms", n, i, (long long)longest_ms);
+                must(true_ns() - from_ns < longest_ms * 1000000, "thread %u of machine %u locked no set for %lld ms", n,
+                     i, (long long)longest_ms);
     fleet_end(&fleet);
     world_redis(w, "PING");
     world_end(second);

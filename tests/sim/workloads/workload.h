@@ -3,10 +3,11 @@
  * workload.h - what the workloads of the simulation share
  *
  * A workload is a program that does what its seed says with the library and with real servers, and judges what the
- * library promises. It runs in the simulation alone: elsewhere it exits 77. Everything that it draws follows from the seed.
+ * library promises. It runs in the simulation alone: elsewhere it exits 77. Everything that it draws follows from the
+ * seed.
  *
- * Judges compare what the public headers promise with what happened, in true time, which no clock of a machine shows. They
- * must hold whatever faults there were; progress is asked for once the storm is over.
+ * Judges compare what the public headers promise with what happened, in true time, which no clock of a machine shows.
+ * They must hold whatever faults there were; progress is asked for once the storm is over.
  */
 #ifndef TESTS_SIM_WORKLOAD_H
 #define TESTS_SIM_WORKLOAD_H
@@ -42,7 +43,10 @@ void storm_end(void);
 /* A fault that the workload is about to make. False: the search leaves it out. */
 bool fault_happens(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Clocks of machines that begin from now on are wrong by up to that many millionths; a program that is started, as a server, is one. */
+/*
+ * Clocks of machines that begin from now on are wrong by up to that many millionths; a program that is started, as a
+ * server, is one.
+ */
 void clocks_are_wrong(int64_t ppm);
 void machine_begins(unsigned number); /* this process is that machine: in a child, before it opens a client */
 
