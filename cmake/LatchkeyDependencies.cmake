@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
 # What the library stands on, as one target for its modules: latchkey_dependencies.
 find_package(PkgConfig REQUIRED)
-find_package(Python3 REQUIRED COMPONENTS Interpreter) # for the build alone: cmake/scripts.py
+# For the build alone: cmake/scripts.py. A version manager's python3 is a shell script, which takes seven times as long to
+# begin, so the interpreter behind it is asked for its path.
+if(NOT Python3_EXECUTABLE)
+    execute_process(COMMAND python3 -c "import sys; print(sys.executable)" OUTPUT_VARIABLE Python3_EXECUTABLE
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(Threads REQUIRED)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14.1)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
