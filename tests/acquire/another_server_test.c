@@ -6,6 +6,7 @@
  * that the network brings about. They know nothing of each other.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "client/client.h"
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * line_test.c - threads of one process wait for their turn in order of arrival, and may leave the line
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "assert_lk.h"
 #include "acquire/acquire.h"

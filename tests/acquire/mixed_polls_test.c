@@ -3,6 +3,7 @@
  * mixed_polls_test.c - clients that ask rarely and clients that ask often wait for one object
  *
  * labels: threads
+ * simulated: yes
  */
 #include "subject.h"
 

@@ -7,6 +7,7 @@
  * come in a row have one place.
  *
  * labels: threads
+ * simulated: yes
  */
 #include "world.h"
 

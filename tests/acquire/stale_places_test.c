@@ -6,6 +6,7 @@
  * for the one who tries to find out.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

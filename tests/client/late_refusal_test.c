@@ -6,6 +6,7 @@
  * have asked on it would be cut, and its outcome unknown.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 3
  */
 #include "proxy.h"

@@ -6,6 +6,7 @@
  * matter whether the library's own comes first.
  *
  * labels: memory threads
+ * simulated: yes
  */
 #include "world.h"
 

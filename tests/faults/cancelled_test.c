@@ -3,6 +3,7 @@
  * cancelled_test.c - F56: a thread is cancelled while it waits, or at any moment
  *
  * labels: threads
+ * simulated: yes
  * processors: 4
  */
 #include "subject.h"

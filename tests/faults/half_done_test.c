@@ -4,6 +4,7 @@
  * says "not held", and so it is
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "subject.h"
 

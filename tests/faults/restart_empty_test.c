@@ -5,6 +5,7 @@
  * One that kept its data: restart_with_aof_test.c.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 28
  */
 #include "robbery.h"

@@ -3,6 +3,7 @@
  * cancel_test.c - a wait is a cancellation point while it sleeps, the other calls are none; nothing stays behind
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

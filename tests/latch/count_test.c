@@ -3,6 +3,7 @@
  * count_test.c - setting, counting down, reading and deleting: each code, and what it leaves behind
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * late_subscription_test.c - an opening between the last look and the subscription is not missed
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * replaced_test.c - a count that is replaced, ends by itself, or is deleted after it opened
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * vanished_test.c - an absent key is not an open latch: open, deleted, lost and never set are told apart
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * giving_back_test.c - a hold ends here before its release is sent
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "proxy.h"
 

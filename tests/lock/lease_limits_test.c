@@ -3,6 +3,7 @@
  * lease_limits_test.c - fixed leases, shortest and longest holds
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "news.h"

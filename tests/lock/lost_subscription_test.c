@@ -3,6 +3,7 @@
  * lost_subscription_test.c - an unlock that nobody heard is found out when the subscription stands again
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * no_server_test.c - without a server that serves there is an answer soon, and words for it
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "fake_server.h"
 #include "log.h"

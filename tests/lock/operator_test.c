@@ -3,6 +3,7 @@
  * operator_test.c - looking at a mutex from outside, and taking it away
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

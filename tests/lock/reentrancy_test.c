@@ -3,6 +3,7 @@
  * reentrancy_test.c - a thread locks again what it holds, as the type of the mutex says
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

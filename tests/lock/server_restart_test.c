@@ -3,6 +3,7 @@
  * server_restart_test.c - the server is killed and comes back, with its data or without
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

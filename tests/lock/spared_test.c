@@ -3,6 +3,7 @@
  * spared_test.c - what the scripts of a mutex are not sent and do not do when nothing speaks for it
  *
  * labels: memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * static_test.c - a mutex at file scope needs no line of setup
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

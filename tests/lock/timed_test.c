@@ -3,6 +3,7 @@
  * timed_test.c - locking with a limit ends at the limit and leaves nothing behind
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

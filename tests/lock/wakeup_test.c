@@ -3,6 +3,7 @@
  * wakeup_test.c - an unlock wakes the next waiter; where no message can come, polling finds the mutex free
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

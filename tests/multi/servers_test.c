@@ -4,6 +4,7 @@
  *
  * processors: 4
  * labels: threads noise
+ * simulated: yes
  * timeout: 60
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * set_test.c - which locks a set can have, and what it refuses
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * next_goes_first_test.c - who hands something on lets the next holder have its processor, unless others take it then
  *
  * labels: threads
+ * simulated: yes
  * seconds: 3
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * queue_test.c - who waits for what can be held, in order, and what each of them wants
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "subject.h"
 

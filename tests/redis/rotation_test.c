@@ -3,6 +3,7 @@
  * rotation_test.c - a password is changed under clients that run, and they find the new one where the old one was
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "log.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * fencing_test.c - tokens rise, whichever majority grants, as a majority learns the largest one before the lock returns
  *
  * labels: threads
+ * simulated: yes
  */
 #include "quorum.h"
 

@@ -3,6 +3,7 @@
  * locking_test.c - many readers or one writer, nested as one likes, by every call that locks
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

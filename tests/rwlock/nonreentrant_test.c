@@ -3,6 +3,7 @@
  * nonreentrant_test.c - locking again as pthreads have it: a writer waits for itself, and is told; readers are counted
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

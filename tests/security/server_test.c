@@ -3,6 +3,7 @@
  * server_test.c - what a server has to be, looked at when a client is opened
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "fake_server.h"
 #include "log.h"

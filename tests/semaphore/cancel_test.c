@@ -3,6 +3,7 @@
  * cancel_test.c - a semaphore's wait is a cancellation point, as sem_wait() is
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * counting_test.c - each function of a counting semaphore, what it leaves in Redis, what it refuses
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * exist_test.c - semaphores that are made, opened and deleted: counting and leased ones alike
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

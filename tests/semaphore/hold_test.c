@@ -3,6 +3,7 @@
  * hold_test.c - a thread or an owner with several leased permits asks about all of them, and extends all of them
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

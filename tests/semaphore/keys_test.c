@@ -3,6 +3,7 @@
  * keys_test.c - docs/keys.md tells what is in Redis: compared after each operation, key by key
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

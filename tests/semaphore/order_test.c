@@ -3,6 +3,7 @@
  * order_test.c - waiters are served in order of arrival, those for many among those for one
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * redisson_test.c - processes that run Redisson and this library share a counting semaphore
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * static_test.c - semaphores at file scope, names, fork, statistics
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * total_test.c - how many permits there are in all: set, compared, told of, and at most
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "log.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * keys_test.c - which stripe a key belongs to, and in which slots stripes lie
  *
  * labels: memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * set_test.c - a set of stripes: which mutexes it has, what it refuses, and its end
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

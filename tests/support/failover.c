@@ -234,7 +234,9 @@ int64_t failover_int(struct failover *f, int node, const char *format, ...)
     va_start(args, format);
     redisReply *reply = ask_with(f, node, format, args);
     va_end(args);
-    assert_that(reply != NULL && reply->type == REDIS_REPLY_INTEGER);
+    if (reply == NULL || reply->type != REDIS_REPLY_INTEGER)
+        assert_failed(__FILE__, __LINE__, "%s: %s", format,
+                      reply != NULL && reply->str != NULL ? reply->str : "no number");
     int64_t number = reply->integer;
     freeReplyObject(reply);
     return number;

@@ -5,6 +5,7 @@
  * The thread that renews looks through all holds at each attempt to connect, and finds some of them over.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "log.h"
 #include "news.h"
