@@ -55,6 +55,8 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+enum { MORE_SLACK = 7 };
+
 /* How long, in all, some process of the machine was waiting for a processor. 0 where the kernel does not say. */
 static int64_t waited_ms(void)
 {
@@ -84,7 +86,7 @@ int64_t slack_ms(void)
     int error = errno;
     int64_t idle_ms = SANITIZED || NOISY ? 600 : 300, more_ms = waited_ms() - waited_before_ms;
     errno = error;
-    return idle_ms + (more_ms < 2 * idle_ms ? more_ms : 2 * idle_ms);
+    return idle_ms + (more_ms < MORE_SLACK * idle_ms ? more_ms : MORE_SLACK * idle_ms);
 }
 
 void sleep_ms(int64_t ms)

@@ -50,7 +50,7 @@
 #endif
 
 /*
- * How much later than planned things may happen. Nothing may happen earlier. Up to three times as much where the
+ * How much later than planned things may happen. Nothing may happen earlier. Up to eight times as much where the
  * machine was busy since slack_begin(): the kernel tells how long processes had to wait for a processor.
  */
 #define SLACK_MS slack_ms()
