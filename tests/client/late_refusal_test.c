@@ -6,7 +6,7 @@
  * have asked on it would be cut, and its outcome unknown.
  *
  * labels: threads
- * simulated: yes
+ * simulated: except tsan
  * seconds: 3
  */
 #include "proxy.h"

@@ -4,7 +4,6 @@
  * middle of a lock, a close with threads inside, no descriptors, a thread that stands still with a part of them
  *
  * labels: threads memory
- * simulated: yes
  */
 #include "descriptors.h"
 #include "still.h"
