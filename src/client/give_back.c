@@ -110,6 +110,13 @@ static bool leave_to_outbox(lk_client_t *client, const struct leaving *leaving)
     return true;
 }
 
+/* Its thread died holding something robust: it ends with its lease, because a release would tell nobody of the death. */
+static bool is_of_the_dead(struct lk__lease *lease)
+{
+    const struct lk__hold *hold = lease->holder;
+    return hold != NULL && hold->robust && hold->holds > 0 && lk__lease_isownerless(lease);
+}
+
 /* Send releases in one pipeline, then await their answers. `more` is set if some are left. */
 static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
 {
@@ -123,7 +130,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
         struct leaving *leaving = &batch[count];
         *leaving = (struct leaving){ .lease = lease };
         leaving->marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
-        bool good = lk__lease_end(lease);
+        bool good = lk__lease_end(lease) && !is_of_the_dead(lease);
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {

@@ -22,6 +22,7 @@ struct lk__news {
 struct lk__hold {
     atomic_int refs;         /* its object's, and those of who looks at it or is told of it */
     unsigned char kind;      /* never changes */
+    bool robust;             /* never changes once it is held: who follows a dead holder is told */
     bool owner_died;         /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
     bool untold;             /* the owner's: ... or not told, as it is given back at once; so the next one is to be */
     struct lk__lease *lease; /* a reference, unless it is `own` */

@@ -42,6 +42,7 @@ static int make_hold(struct lk__acquire *acquire)
     lease->renewal = acquire->renewal;
     lease->renewal_args = acquire->renewal_args;
     lease->parts = (unsigned short)acquire->holds;
+    acquire->hold->robust = acquire->op->object->traits.robust;
     acquire->hold->holds = acquire->holds;
     acquire->hold->reads = acquire->reads;
     return 0;

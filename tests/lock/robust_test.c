@@ -166,6 +166,28 @@ static void a_lost_hold_counts_as_dead(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* A thread ends and holds it; then its client is closed. */
+static void die_and_close(struct world *w, int code)
+{
+    lk_client_t *mortal = world_open(w, "");
+    lk_mutex_t mutex;
+    assert_lk(0, lk_mutex_init(&mutex, mortal, "orders", &brief));
+    assert_lk(code, in_thread(lock_mutex, &mutex));
+    assert_lk(0, lk_client_close(mortal));
+    assert_lk(0, lk_mutex_destroy(&mutex));
+}
+
+/* A client gives nothing back in the name of a thread that died. */
+static void a_close_does_not_hide_a_death(struct world *w)
+{
+    die_and_close(w, 0);
+    die_and_close(w, EOWNERDEAD);
+    open_orders(w);
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
 /* Whose answer was lost was not told of the death: what it gives back unseen tells the next one. */
 static void who_was_not_told_leaves_it_to_the_next(struct world *w)
 {
@@ -227,6 +249,6 @@ int main(void)
 {
     return world_run(after_a_dead_holder_it_says_so_until_repaired, trying_and_waiting_tell_as_well,
                      given_back_unrepaired_it_is_refused_to_all, a_crowd_is_refused_at_once, unrecoverable_has_no_end,
-                     a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead,
+                     a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead, a_close_does_not_hide_a_death,
                      who_was_not_told_leaves_it_to_the_next, taken_away_by_who_does_not_know_it_is_told, there_is_nothing_to_repair);
 }

@@ -234,10 +234,26 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
     assert_lk(0, lk_rwlock_unlock(config));
 }
 
+/* A client gives nothing back in the name of a thread that died. */
+static void a_close_does_not_hide_a_death(struct world *w)
+{
+    lk_client_t *mortal = world_open(w, "");
+    lk_rwlock_t rw;
+    assert_lk(0, lk_rwlock_init(&rw, mortal, "config", &brief));
+    assert_lk(0, in_thread(write_lock, &rw));
+    assert_lk(0, lk_client_close(mortal));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    open_both(w);
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_consistent(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+}
+
 int main(void)
 {
     return world_run(readers_are_told_until_a_writer_repaired_it, a_reader_that_died_is_not_worth_a_word,
                      waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_crowd_is_refused_at_once, a_downgrade_keeps_what_is_known,
                      an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead,
-                     robbed_by_who_does_not_know_it_counts_as_dead, who_was_not_told_leaves_it_to_the_next);
+                     robbed_by_who_does_not_know_it_counts_as_dead, who_was_not_told_leaves_it_to_the_next,
+                     a_close_does_not_hide_a_death);
 }
