@@ -32,7 +32,9 @@ enum {
     LEFT_MAX = 256,
     GRANTS_MAX = 64, /* of a name, that are remembered */
     NAP_MS = 50,
-    GHOST_MS = 2000,  /* by then what was given back, or not acquired, is not at the server */
+    CLAIM_MS = 4000,  /* what is handed over lasts as long, until its holder confirms it */
+    SILENT_MS = 2500, /* who is silent for longer is handed nothing */
+    GHOST_MS = 500,   /* by then what was given back, or not acquired, is not at the server */
     LASTS_MS = 14000, /* an engine's fault, at most */
     SERVED_MS = 10000 /* when all is quiet, each user has its turn within that */
 };
@@ -60,7 +62,8 @@ struct plan {
     unsigned machines, users, names, many;
     int64_t lease_ms, timeout_ms, least_lease_ms, hold_ms, wait_ms, storm_ms;
     bool storm, clocks, log_file; /* troubles of the engine; clocks that are wrong; the server has a log */
-    bool extends, nests, ends, owners, forces, limits, tries;
+    bool extends, nests, ends, owners, forces, limits, tries,
+        busy; /* busy: owners are asked and extended all the time */
     bool faults[FAULTS];
     bool any_fault, is_long; /* long: it is seen that all are served once it is quiet */
     unsigned fault_every_ms;
@@ -76,13 +79,14 @@ struct hold {
     char prefix[64]; /* of its owner ids */
     int levels, levels_there;
     bool levels_known, fixed, limited;
-    int64_t lease_least_ms, lease_most_ms; /* of those that it may have asked for */
-    int64_t began_ns, held_ns;             /* its lock was called, and returned */
-    int64_t asked_ns, until_ns;            /* the belief */
-    const char *ended_with;                /* idle: the last code */
-    int64_t free_by_ns;                    /* idle: nothing of it is at the server from then on */
-    int64_t keep_ms, kept_until_ns;        /* min_hold_ms; no longer than that */
-    int64_t lost_ns;                       /* the listener was told */
+    int64_t lease_most_ms;          /* of those that it may have asked for */
+    int64_t began_ns, held_ns;      /* its lock was called, and returned */
+    int64_t asked_ns, until_ns;     /* the belief */
+    const char *ended_with;         /* idle: the last code */
+    int64_t free_by_ns;             /* idle: nothing of it is at the server from then on */
+    int64_t keep_ms, kept_until_ns; /* min_hold_ms; no longer than that */
+    int64_t lost_ns;                /* the listener was told */
+    bool spared;                    /* the last outage ended long before the lease */
 };
 
 /* Its thread ended. */
@@ -112,10 +116,11 @@ struct name {
 struct shared {
     struct plan plan;
     struct gate over;
-    bool quiet;        /* users only lock and unlock */
-    int64_t excuse_ns; /* end of the last outage; EVER while there is one */
-    int64_t away_ns;   /* since then the server is away; 0: it is not */
-    int64_t full_ns;   /* out of memory, until then */
+    bool quiet;                     /* users only lock and unlock */
+    int64_t excuse_ns;              /* end of the last outage; EVER while there is one */
+    int64_t away_ns;                /* since then the server is away; 0: it is not */
+    int64_t full_ns;                /* out of memory, until then */
+    int64_t fault_ns, restarted_ns; /* the last fault began; a server that knew nothing was there */
     struct name names[NAMES_MAX + MANY_MAX];
     struct hold holds[MACHINES_MAX * USERS_MAX * NAMES_MAX + MANY_MAX];
     struct left left[LEFT_MAX];
@@ -186,21 +191,31 @@ static int64_t learns_ns(const struct plan *plan, const struct name *name, const
     return name->robbed_ns + longer(plan, ms * 1000000) + ms * 20000 + (plan->timeout_ms + 300) * 1000000;
 }
 
+/* Where nothing else is wrong, a second after its client is connected again. */
+static int64_t knows_restart_ns(const struct shared *s)
+{
+    return s->restarted_ns + longer(&s->plan, 1000000000) +
+           (s->plan.lease_ms / 10 + 2 * s->plan.timeout_ms + 500) * 1000000;
+}
+
 /* What a robbed holder was told before it has to know counts for nothing. */
 static bool may_not_know(const struct shared *s, const struct name *name, const struct hold *hold)
 {
     if (!was_robbed(name, hold))
         return false;
+    if (!s->plan.storm && name->robbed_ns <= s->restarted_ns && s->fault_ns <= s->restarted_ns)
+        return hold->asked_ns < knows_restart_ns(s);
     bool was_away =
         s->excuse_ns >= name->robbed_ns && hold->asked_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000;
     return was_away || hold->asked_ns < learns_ns(&s->plan, name, hold);
 }
 
-static void expect_excuse(const struct machine *machine, unsigned n, const struct hold *hold, const char *where)
+static void expect_excuse(const struct machine *machine, unsigned n, const struct hold *hold, bool was_spared,
+                          const char *where)
 {
     const struct shared *s = machine->s;
     bool excused = s->plan.storm || hold->fixed || hold->limited || was_robbed(&s->names[n], hold) ||
-                   s->excuse_ns >= hold->began_ns;
+                   (s->excuse_ns >= hold->began_ns && !was_spared);
     must(excused, "%s: lost without a reason, held for %lld ms, says %s", s->names[n].text,
          (long long)(true_ns() - hold->held_ns) / 1000000, where);
 }
@@ -218,6 +233,7 @@ static void doubt(struct hold *hold)
 {
     hold->version++;
     hold->until_ns = 0;
+    hold->spared = false;
 }
 
 /* At `now_ns` this one believes that it holds the name. */
@@ -251,11 +267,10 @@ static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mute
         return false;
     must(code == 0, "lk_mutex_remaining() of a hold returned %s", code_name(code));
     int64_t lasts_ns = in_true_time(machine, (left_ms - 1) * 1000000);
-    int64_t cap_ns = shorter(&machine->s->plan, hold->lease_least_ms * 1000000); /* a shorter one may be on its way */
     if (hold->version != version)
         return true;
     hold->asked_ns = asked_ns;
-    hold->until_ns = asked_ns + (lasts_ns < cap_ns ? lasts_ns : cap_ns);
+    hold->until_ns = asked_ns + lasts_ns;
     if (hold->until_ns > now_ns)
         judge_others(machine->s, hold, now_ns);
     return true;
@@ -353,7 +368,7 @@ static uint64_t token_before(struct shared *s, unsigned n)
     return largest;
 }
 
-static bool is_lock_code(const struct shared *s, const struct name *name, int code)
+static bool is_lock_code(const struct shared *s, const struct name *name, const struct hold *hold, int code)
 {
     bool trouble = s->plan.storm || s->plan.any_fault;
     switch (code) {
@@ -369,7 +384,7 @@ static bool is_lock_code(const struct shared *s, const struct name *name, int co
     case EIO:
         return trouble;
     case ENOSPC:
-        return s->full_ns >= true_ns() - 5000000000 || s->plan.storm;
+        return s->full_ns >= hold->began_ns; /* a machine that stands still reads the answer later */
     case EPROTO:
         return name->is_used_wrongly;
     default:
@@ -404,8 +419,9 @@ static void be_lost(struct user *user, lk_mutex_t *mutex, struct hold *hold, con
 {
     struct machine *machine = user->machine;
     int64_t left_ms;
+    bool was_spared = hold->spared;
     doubt(hold);
-    expect_excuse(machine, name_of(machine->s, hold), hold, where);
+    expect_excuse(machine, name_of(machine->s, hold), hold, was_spared, where);
     for (int naps = (int)luck_about(&user->luck, 20, 80); naps > 0; naps--) {
         int code = lk_mutex_remainingby(mutex, user->owner, &left_ms);
         must(code == ESTALE, "a hold that was lost is held again: %s", code_name(code));
@@ -481,7 +497,7 @@ static void give_back(struct user *user, struct hold *hold, unsigned n)
     int64_t settles_ms = lk_errorsettles();
     must(is_call_code(s, name, code), "%s: an unlock returned %s: %s", name->text, code_name(code), lk_errortext());
     if (code == ESTALE) {
-        expect_excuse(user->machine, n, hold, "an unlock");
+        expect_excuse(user->machine, n, hold, false, "an unlock");
         settles_ms = hold->lease_most_ms + 3 * s->plan.timeout_ms;
     }
     int64_t kept_ns = hold->began_ns + shorter(&s->plan, hold->keep_ms * 1000000) - 2000000;
@@ -496,15 +512,11 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
     struct shared *s = user->machine->s;
     int64_t lease_ms = luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms);
     doubt(hold);
-    if (lease_ms < hold->lease_least_ms)
-        hold->lease_least_ms = lease_ms;
     if (lease_ms > hold->lease_most_ms)
         hold->lease_most_ms = lease_ms;
     int code = lk_mutex_extendby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), owner, lease_ms);
     must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s",
          code_name(code), lk_errortext());
-    if (code == 0 && owner == NULL)
-        hold->lease_least_ms = lease_ms;
     return code;
 }
 
@@ -520,12 +532,14 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
     how.owner = user->owner;
     how.lease_ms =
         luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
+    bool levels_known = hold->levels_known;
     doubt(hold);
-    hold->state = CALLING;
+    hold->levels_known = false;
     int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
+    hold->levels_known = levels_known && (code == 0 || code == EDEADLK);
+    hold->version++;
     if (attr->type == LK_MUTEX_ERRORCHECK && code != ESTALE) {
         must(code == EDEADLK, "error checking: locked again, %s", code_name(code));
-        hold->state = HELD;
         return 0;
     }
     must(is_call_code(s, &s->names[n], code), "%s: locked again, %s: %s", s->names[n].text, code_name(code),
@@ -536,9 +550,6 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
             hold->levels_there = hold->levels;
         keep(user->machine, hold, n, handle);
     }
-    hold->levels_known &= code == 0;
-    hold->state = HELD;
-    hold->version++;
     return code;
 }
 
@@ -618,11 +629,11 @@ static int take(struct user *user, struct hold *hold, unsigned n, unsigned handl
         how.fixed = plan->limits ? (int)luck_below(&user->luck, 3) - 1 : 0;
     }
     int64_t usual_ms = attr->lease_ms != 0 ? attr->lease_ms : plan->lease_ms;
-    hold->lease_least_ms = hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : usual_ms;
+    hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : usual_ms;
     hold->fixed = how.fixed == 0 ? attr->fixed != 0 : how.fixed > 0;
     hold->limited = attr->max_hold_ms != 0;
     if (user->owner == NULL && plan->tries && luck_onein(&user->luck, 4)) {
-        hold->lease_least_ms = hold->lease_most_ms = usual_ms;
+        hold->lease_most_ms = usual_ms;
         hold->fixed = attr->fixed != 0;
         return lk_mutex_trylock(mutex);
     }
@@ -660,7 +671,7 @@ static bool use(struct user *user, unsigned n)
     uint64_t before = token_before(s, n);
     int code = take(user, hold, n, handle);
     int64_t settles_ms = lk_errorsettles();
-    must(is_lock_code(s, &s->names[n], code), "%s: a lock returned %s: %s", s->names[n].text, code_name(code),
+    must(is_lock_code(s, &s->names[n], hold, code), "%s: a lock returned %s: %s", s->names[n].text, code_name(code),
          lk_errortext());
     if (code != 0 && code != EOWNERDEAD) {
         be_idle(hold, code, settles_ms);
@@ -732,7 +743,7 @@ static int watch_owners(void *arg)
     struct machine *machine = watcher->machine;
     const struct plan *plan = &machine->s->plan;
     while (!gate_is_open(&machine->s->over)) {
-        rest_ms(luck_about(&watcher->luck, 2, 200));
+        rest_ms(luck_about(&watcher->luck, 2, plan->busy ? 8 : 200));
         struct user user = { .machine = machine, .luck = watcher->luck };
         user.number = (unsigned)luck_below(&watcher->luck, plan->users);
         unsigned n = (unsigned)luck_below(&watcher->luck, plan->names);
@@ -741,7 +752,8 @@ static int watch_owners(void *arg)
         if (user.owner == NULL || hold->state != HELD)
             continue;
         believe(machine, user.owner, handle_of(&user, n, 0), hold);
-        if (plan->extends && !machine->s->quiet && hold->state == HELD && luck_onein(&watcher->luck, 30))
+        if (plan->extends && !machine->s->quiet && hold->state == HELD &&
+            luck_onein(&watcher->luck, plan->busy ? 3 : 30))
             extend(&user, user.owner, hold, n);
     }
     return 0;
@@ -756,18 +768,19 @@ static void keep_one(struct user *user, unsigned i)
     struct name *name = &s->names[NAMES_MAX + i];
     if (hold->state == IDLE) {
         begin_call(machine, NULL, hold);
-        hold->lease_least_ms = hold->lease_most_ms = s->plan.lease_ms;
+        hold->lease_most_ms = s->plan.lease_ms;
         int code = lk_mutex_lockfor(&machine->many[i], 200);
         int64_t settles_ms = lk_errorsettles();
-        must(is_lock_code(s, name, code), "%s: a lock returned %s: %s", name->text, code_name(code), lk_errortext());
+        must(is_lock_code(s, name, hold, code), "%s: a lock returned %s: %s", name->text, code_name(code),
+             lk_errortext());
         if (code != 0)
             be_idle(hold, code, settles_ms);
         else
             be_held(machine, NULL, &machine->many[i], hold, code);
     }
     if (hold->state == HELD && !believe(machine, NULL, &machine->many[i], hold)) {
+        expect_excuse(machine, NAMES_MAX + i, hold, hold->spared, "remaining of one of many");
         doubt(hold);
-        expect_excuse(machine, NAMES_MAX + i, hold, "remaining of one of many");
         int code = lk_mutex_unlock(&machine->many[i]);
         must(code == ESTALE, "an unlock of what was lost returned %s", code_name(code));
         be_idle(hold, code, s->plan.lease_ms + 3 * s->plan.timeout_ms);
@@ -802,7 +815,8 @@ static void judge_risk(const struct machine *machine, const struct hold *hold, c
 {
     const struct plan *plan = &machine->s->plan;
     must(plan->storm || plan->any_fault, "%s: at risk, and nothing is wrong", event->name);
-    must(event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left",
+    bool late = plan->storm || plan->faults[STOP_ONE]; /* its renewal may come before the event is fetched */
+    must(late || event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left",
          event->name, (long long)event->remaining_ms, (long long)hold->lease_most_ms);
 }
 
@@ -886,8 +900,8 @@ static int run_machine(struct world *w, void *arg)
 {
     struct machine *machine = arg;
     struct shared *s = machine->s;
-    struct user users[USERS_MAX], keeper, watcher;
-    struct worker workers[USERS_MAX], kept, watch;
+    struct user users[USERS_MAX], keeper, watchers[2];
+    struct worker workers[USERS_MAX], kept, watch[2];
     machine_begins(machine->number);
     signal(SIGPIPE, SIG_DFL);
     machine->w = w;
@@ -901,17 +915,20 @@ static int run_machine(struct world *w, void *arg)
             assert_lk(0, lk_owner_new(machine->client, &machine->owners[i]));
         users[i].owner = machine->owners[i];
     }
-    watcher = (struct user){ .machine = machine, .luck = luck_begin() };
+    for (int i = 0; i < 2; i++)
+        watchers[i] = (struct user){ .machine = machine, .luck = luck_begin() };
     keeper = (struct user){ .machine = machine, .luck = luck_begin() };
     world_ready(w);
     for (unsigned i = 0; i < s->plan.users; i++)
         worker_start(&workers[i], run_user, &users[i]);
-    worker_start(&watch, watch_owners, &watcher);
+    for (int i = 0; i < 2; i++)
+        worker_start(&watch[i], watch_owners, &watchers[i]);
     if (machine->number == 0 && s->plan.many > 0)
         worker_start(&kept, keep_many, &keeper);
     for (unsigned i = 0; i < s->plan.users; i++)
         worker_join(&workers[i]);
-    worker_join(&watch);
+    for (int i = 0; i < 2; i++)
+        worker_join(&watch[i]);
     if (machine->number == 0 && s->plan.many > 0)
         worker_join(&kept);
     lk_client_close(machine->client);
@@ -923,10 +940,16 @@ static int run_machine(struct world *w, void *arg)
 
 static redisContext *eyes;
 
+/* Moments of the server's clock, each between two of true time. */
+static struct {
+    int64_t there_us, before_ns, after_ns;
+} first_look, last_look;
+
 static const char look[] = "local all = {} for i, key in ipairs(KEYS) do local kind = redis.call('TYPE', key).ok "
                            "if kind == 'hash' then local f = redis.call('HGETALL', key) "
                            "all[i] = { f[1], f[2], redis.call('PTTL', key) } "
-                           "else all[i] = { kind == 'none' and '' or '?', '0', 0 } end end return all";
+                           "else all[i] = { kind == 'none' and '' or '?', '0', 0 } end end "
+                           "local time = redis.call('TIME') all[#all + 1] = time[1] * 1000000 + time[2] return all";
 
 static void reconnect(struct world *w)
 {
@@ -966,6 +989,17 @@ struct seen {
     int64_t before_ns, after_ns; /* the server was asked between these */
 };
 
+/* So much time of the server lasts at most as long. */
+static int64_t there_at_most(const struct plan *plan, int64_t ns)
+{
+    int64_t there_us = last_look.there_us - first_look.there_us, most_ns = longer(plan, ns);
+    if (there_us < 2000000)
+        return most_ns;
+    int64_t took_ns =
+        (int64_t)((double)ns * (double)(last_look.after_ns - first_look.before_ns) / 1000.0 / (double)there_us);
+    return took_ns < most_ns ? took_ns : most_ns;
+}
+
 static int64_t least_end_ns(const struct plan *plan, const struct seen *seen)
 {
     return seen->before_ns + shorter(plan, seen->left_ms * 1000000);
@@ -973,7 +1007,32 @@ static int64_t least_end_ns(const struct plan *plan, const struct seen *seen)
 
 static int64_t latest_end_ns(const struct plan *plan, const struct seen *seen)
 {
-    return seen->after_ns + longer(plan, (seen->left_ms + 1) * 1000000);
+    return seen->after_ns + there_at_most(plan, (seen->left_ms + 1) * 1000000);
+}
+
+static void note_time(const struct seen *seen, int64_t there_us)
+{
+    last_look.there_us = there_us;
+    last_look.before_ns = seen->before_ns;
+    last_look.after_ns = seen->after_ns;
+    if (first_look.there_us == 0)
+        first_look = last_look;
+}
+
+/* What a server that stood still has done as it went on: it obeys renewals that it got before, and hands on to who waited. */
+static int64_t stood_until_ns;
+
+static void note_standstill(const struct seen *seen)
+{
+    if (seen->after_ns - seen->before_ns > 50000000)
+        stood_until_ns = seen->after_ns;
+}
+
+static int64_t free_by_ns(const struct hold *was)
+{
+    int64_t ms = SILENT_MS + (was->lease_most_ms > CLAIM_MS ? was->lease_most_ms : CLAIM_MS);
+    int64_t by_ns = stood_until_ns != 0 ? stood_until_ns + ms * 1020000 : 0;
+    return was->free_by_ns > by_ns ? was->free_by_ns : by_ns;
 }
 
 /* `was` is what the hold was before the server was asked. */
@@ -1000,18 +1059,18 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
         must(seen->count == was->levels_there, "%s: %d levels are %lld at the server", name->text, was->levels_there,
              (long long)seen->count);
     if (was->state == HELD && was->until_ns > seen->after_ns && seen->count > 0)
-        must(seen->left_ms <= (was->lease_most_ms > 4000 ? was->lease_most_ms : 4000),
+        must(seen->left_ms <= (was->lease_most_ms > CLAIM_MS ? was->lease_most_ms : CLAIM_MS),
              "%s: a lease of %lld ms has %lld left", name->text, (long long)was->lease_most_ms,
              (long long)seen->left_ms);
     if (was->state == IDLE && seen->count > 0 && !name->is_used_wrongly)
-        must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL,
+        must(seen->before_ns <= free_by_ns(was) + GHOST_MS * 1000000LL,
              "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
              (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
 }
 
 static void judge_left(const struct shared *s, unsigned n, const struct left *left, const struct seen *seen)
 {
-    int64_t lease_ns = left->hold.lease_most_ms * 1000000;
+    int64_t lease_ns = (left->hold.lease_most_ms > CLAIM_MS ? left->hold.lease_most_ms : CLAIM_MS) * 1000000;
     int64_t bound_ns = left->left_ns + longer(&s->plan, lease_ns) + 2 * s->plan.timeout_ms * 1000000 + 50000000;
     if (left->left_ns == 0 || left->name != n)
         return;
@@ -1034,7 +1093,10 @@ static void look_at_server(struct world *w, struct shared *s)
     seen.before_ns = true_ns();
     redisReply *reply = ask(w, s);
     seen.after_ns = true_ns();
-    for (unsigned i = 0; reply != NULL && i < reply->elements; i++) {
+    note_standstill(&seen);
+    if (reply != NULL)
+        note_time(&seen, reply->element[reply->elements - 1]->integer);
+    for (unsigned i = 0; reply != NULL && i + 1 < reply->elements; i++) {
         const redisReply *one = reply->element[i];
         seen.owner = one->element[0]->str;
         seen.count = strtoll(one->element[1]->str, NULL, 10);
@@ -1075,14 +1137,42 @@ static void watch_for(struct driver *d, int64_t ms)
 /* Too long for some lease? */
 static void begin_outage(struct driver *d, bool excuses)
 {
+    for (size_t i = 0; i < sizeof d->s->holds / sizeof *d->s->holds; i++)
+        d->s->holds[i].spared = false;
     if (excuses)
         d->s->excuse_ns = EVER;
 }
 
+/* Its renewal goes out as soon as a connection is there again. */
+static void spare(struct driver *d, struct hold *hold)
+{
+    const struct plan *plan = &d->s->plan;
+    int64_t ms = plan->lease_ms / 10 + 2 * plan->timeout_ms + 500;
+    hold->spared = hold->state == HELD && !hold->fixed && !hold->limited && hold->until_ns > true_ns() + ms * 1000000;
+}
+
 static void end_outage(struct driver *d, bool excuses)
 {
+    for (size_t i = 0; i < sizeof d->s->holds / sizeof *d->s->holds && !d->s->plan.storm; i++)
+        spare(d, &d->s->holds[i]);
     if (excuses)
         d->s->excuse_ns = true_ns() + 3000000000;
+}
+
+/* Until about the end of some lease. */
+static int64_t aim(struct driver *d)
+{
+    const struct plan *plan = &d->s->plan;
+    size_t holds = MACHINES_MAX * USERS_MAX * NAMES_MAX + plan->many, first = luck_below(&d->luck, holds);
+    int64_t off_ms = luck_about(&d->luck, 2, plan->lease_ms / 8);
+    off_ms = luck_onein(&d->luck, 2) ? off_ms : -off_ms;
+    for (size_t i = 0; i < holds; i++) {
+        const struct hold *hold = &d->s->holds[(first + i) % holds];
+        int64_t ms = (hold->until_ns - true_ns()) / 1000000 + off_ms;
+        if (hold->state == HELD && ms > 0)
+            return ms < 3 * plan->lease_ms ? ms : 3 * plan->lease_ms;
+    }
+    return 1;
 }
 
 static int64_t draw_outage(struct driver *d, bool *excuses)
@@ -1091,7 +1181,7 @@ static int64_t draw_outage(struct driver *d, bool *excuses)
     int64_t ms = luck_about(&d->luck, 20, plan->least_lease_ms / 5);
     *excuses = luck_onein(&d->luck, 3);
     if (*excuses)
-        ms = luck_about(&d->luck, plan->least_lease_ms / 2, 3 * plan->lease_ms);
+        ms = luck_onein(&d->luck, 2) ? aim(d) : luck_about(&d->luck, plan->least_lease_ms / 2, 3 * plan->lease_ms);
     return ms;
 }
 
@@ -1156,8 +1246,10 @@ static void restart(struct driver *d)
     rest_ms(ms);
     d->s->away_ns = 0;
     world_restart_server(d->w);
-    if (forgets)
+    if (forgets) {
         rob_all(d, true_ns(), true);
+        d->s->restarted_ns = true_ns();
+    }
     end_outage(d, excuses);
     if (d->s->plan.storm)
         storm_begin();
@@ -1245,6 +1337,7 @@ static void make_fault(struct driver *d)
         fault = (enum fault)luck_below(&d->luck, FAULTS);
     if (!fault_happens("%s", words[fault]))
         return;
+    d->s->fault_ns = true_ns();
     switch (fault) {
     case FORGET:
         world_redis(d->w, "SCRIPT FLUSH");
@@ -1344,6 +1437,7 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->forces = luck_onein(luck, 4);
     plan->limits = luck_onein(luck, 2);
     plan->tries = luck_onein(luck, 2);
+    plan->busy = plan->owners && luck_onein(luck, 2);
     plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
     for (unsigned kinds = luck_onein(luck, 4) ? 0 : 1 + (unsigned)luck_below(luck, 4); kinds > 0; kinds--)
         plan->any_fault = plan->faults[luck_below(luck, FAULTS)] = true;
@@ -1393,8 +1487,11 @@ static void say_plan(const struct plan *plan)
            plan->machines, plan->users, plan->names, plan->many, (long long)plan->lease_ms,
            (long long)plan->least_lease_ms, (long long)plan->timeout_ms, plan->storm ? ", storm" : "",
            plan->clocks ? ", wrong clocks" : "", plan->extends ? ", extends" : "", plan->nests ? ", nests" : "",
-           plan->ends ? ", ends" : "", plan->owners ? ", owners" : "", plan->forces ? ", forces" : "",
-           plan->limits ? ", limits" : "");
+           plan->ends ? ", ends" : "",
+           plan->busy     ? ", busy owners"
+           : plan->owners ? ", owners"
+                          : "",
+           plan->forces ? ", forces" : "", plan->limits ? ", limits" : "");
     for (int i = 0; i < FAULTS; i++)
         if (plan->faults[i])
             printf(" %d", i);
