@@ -191,11 +191,10 @@ static int64_t learns_ns(const struct plan *plan, const struct name *name, const
     return name->robbed_ns + longer(plan, ms * 1000000) + ms * 20000 + (plan->timeout_ms + 300) * 1000000;
 }
 
-/* Where nothing else is wrong, a second after its client is connected again. */
-static int64_t knows_restart_ns(const struct shared *s)
+/* A restart is known a second after the client is connected again, which tries that each tenth of a lease. */
+static int64_t restart_known_ms(const struct plan *plan)
 {
-    return s->restarted_ns + longer(&s->plan, 1000000000) +
-           (s->plan.lease_ms / 10 + 2 * s->plan.timeout_ms + 500) * 1000000;
+    return 1000 + plan->lease_ms / 10 + 400;
 }
 
 /* What a robbed holder was told before it has to know counts for nothing. */
@@ -204,7 +203,7 @@ static bool may_not_know(const struct shared *s, const struct name *name, const 
     if (!was_robbed(name, hold))
         return false;
     if (!s->plan.storm && name->robbed_ns <= s->restarted_ns && s->fault_ns <= s->restarted_ns)
-        return hold->asked_ns < knows_restart_ns(s);
+        return hold->asked_ns < s->restarted_ns + longer(&s->plan, restart_known_ms(&s->plan) * 1000000);
     bool was_away =
         s->excuse_ns >= name->robbed_ns && hold->asked_ns < name->robbed_ns + 2 * hold->lease_most_ms * 1000000;
     return was_away || hold->asked_ns < learns_ns(&s->plan, name, hold);
@@ -768,8 +767,11 @@ static void keep_one(struct user *user, unsigned i)
     struct name *name = &s->names[NAMES_MAX + i];
     if (hold->state == IDLE) {
         begin_call(machine, NULL, hold);
-        hold->lease_most_ms = s->plan.lease_ms;
-        int code = lk_mutex_lockfor(&machine->many[i], 200);
+        lk_how_t how = LK_HOW_INIT;
+        how.timeout_ms = 200;
+        how.lease_ms = luck_onein(&user->luck, 2) ? 3 * s->plan.lease_ms : 0;
+        hold->lease_most_ms = how.lease_ms != 0 ? how.lease_ms : s->plan.lease_ms;
+        int code = lk_mutex_lockwith(&machine->many[i], &how);
         int64_t settles_ms = lk_errorsettles();
         must(is_lock_code(s, name, hold, code), "%s: a lock returned %s: %s", name->text, code_name(code),
              lk_errortext());
@@ -783,7 +785,7 @@ static void keep_one(struct user *user, unsigned i)
         doubt(hold);
         int code = lk_mutex_unlock(&machine->many[i]);
         must(code == ESTALE, "an unlock of what was lost returned %s", code_name(code));
-        be_idle(hold, code, s->plan.lease_ms + 3 * s->plan.timeout_ms);
+        be_idle(hold, code, hold->lease_most_ms + 3 * s->plan.timeout_ms);
     }
 }
 
@@ -804,7 +806,7 @@ static int keep_many(void *arg)
         hold->state = CALLING;
         int code = lk_mutex_unlock(&user->machine->many[i]);
         must(is_call_code(s, &s->names[NAMES_MAX + i], code), "an unlock of one of many returned %s", code_name(code));
-        be_idle(hold, code, code == 0 ? 0 : s->plan.lease_ms + 3 * s->plan.timeout_ms);
+        be_idle(hold, code, code == 0 ? 0 : hold->lease_most_ms + 3 * s->plan.timeout_ms);
     }
     return 0;
 }
@@ -1251,6 +1253,8 @@ static void restart(struct driver *d)
         d->s->restarted_ns = true_ns();
     }
     end_outage(d, excuses);
+    if (forgets && !d->s->plan.storm)
+        watch_for(d, restart_known_ms(&d->s->plan) + d->s->plan.lease_ms / 3); /* with nothing else amiss */
     if (d->s->plan.storm)
         storm_begin();
 }
@@ -1441,6 +1445,8 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
     for (unsigned kinds = luck_onein(luck, 4) ? 0 : 1 + (unsigned)luck_below(luck, 4); kinds > 0; kinds--)
         plan->any_fault = plan->faults[luck_below(luck, FAULTS)] = true;
+    if (!plan->storm && luck_onein(luck, 2))
+        plan->any_fault = plan->faults[luck_onein(luck, 2) ? FREEZE : RESTART] = true;
     plan->is_long = luck_onein(luck, 4);
     draw_attrs(plan, s, luck);
 }
