@@ -244,20 +244,27 @@ static bool refuses(const struct lk__vote *vote)
     return known && vote->code != 0 && vote->code != ENOTCONN && vote->code != ESTALE;
 }
 
+static unsigned count_refusals(const struct lk__ballot *ballot)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        count += refuses(&ballot->votes[i]);
+    return count;
+}
+
 int lk__ballot_refused(const struct lk__ballot *ballot, char words[LK__REFUSAL_MAX])
 {
-    unsigned refusing = 0;
-    int code = 0;
+    const struct lk__vote *first = NULL;
     words[0] = '\0';
-    for (unsigned i = 0; i < ballot->count; i++) {
-        const struct lk__vote *vote = &ballot->votes[i];
-        if (!refuses(vote))
-            continue;
-        if (refusing++ > 0)
-            continue;
-        code = vote->code;
-        if (vote->text[0] != '\0')
-            snprintf(words, LK__REFUSAL_MAX, "; server %u: %s", i + 1, vote->text);
-    }
-    return refusing > ballot->count - ballot->majority ? code : 0;
+    for (unsigned i = 0; i < ballot->count && first == NULL; i++)
+        first = refuses(&ballot->votes[i]) ? &ballot->votes[i] : NULL;
+    if (first != NULL && first->text[0] != '\0')
+        snprintf(words, LK__REFUSAL_MAX, "; server %u: %s", (unsigned)(first - ballot->votes) + 1, first->text);
+    return count_refusals(ballot) > ballot->count - ballot->majority ? first->code : 0;
+}
+
+bool lk__ballot_knowsrefusal(const struct lk__ballot *ballot)
+{
+    unsigned refusing = count_refusals(ballot), most = ballot->count - ballot->majority;
+    return refusing > most || refusing + lk__ballot_open(ballot) <= most;
 }

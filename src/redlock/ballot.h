@@ -73,6 +73,8 @@ unsigned lk__ballot_open(const struct lk__ballot *ballot);
  */
 enum { LK__REFUSAL_MAX = 192 };
 int lk__ballot_refused(const struct lk__ballot *ballot, char words[LK__REFUSAL_MAX]);
+/* No open vote can change whether so many refuse. */
+bool lk__ballot_knowsrefusal(const struct lk__ballot *ballot);
 
 static inline bool lk__vote_says(const struct lk__vote *vote, enum lk__verdict verdict)
 {

@@ -83,14 +83,14 @@ static bool may_vote(const struct round *round, struct lk__vote *vote)
     return lk__now_us() - peer.born_us > longest_ms * 1000 + lk__guard_us(longest_ms, 0);
 }
 
-/* Held, or not: then also whether a majority is there at all. */
+/* Held, or not: then also whether a majority is there at all, or else whether so many refuse that there is none. */
 static bool decided(const struct lk__ballot *ballot)
 {
     unsigned granted = lk__ballot_count(ballot, LK__GRANTED), open = lk__ballot_open(ballot);
     unsigned there = granted + lk__ballot_count(ballot, LK__BUSY);
     if (granted + open >= ballot->majority)
         return granted >= ballot->majority;
-    return there >= ballot->majority || there + open < ballot->majority;
+    return there >= ballot->majority || (there + open < ballot->majority && lk__ballot_knowsrefusal(ballot));
 }
 
 static void ask(struct round *round)
@@ -123,7 +123,8 @@ static bool read_fence(struct lk__vote *vote, const struct lk__reply *reply)
 static bool fence_decided(const struct lk__ballot *ballot)
 {
     unsigned done = lk__ballot_count(ballot, LK__DONE);
-    return done >= ballot->majority || done + lk__ballot_open(ballot) < ballot->majority;
+    bool is_lost = done + lk__ballot_open(ballot) < ballot->majority;
+    return done >= ballot->majority || (is_lost && lk__ballot_knowsrefusal(ballot));
 }
 
 static uint64_t largest_token(const struct lk__ballot *ballot)

@@ -133,6 +133,31 @@ static void one_that_refuses_and_one_that_is_away_are_no_refusal(struct world *w
     make_the_user(q, 2);
 }
 
+/* Of five two are away, and of the three that refuse two are slower than the first. */
+static void a_refusal_is_not_missed_as_others_are_away(struct world *w)
+{
+    static const lk_redlockattr_t patient = { .size = sizeof patient, .longest_lease_ms = -1, .node_timeout_ms = 1200 };
+    struct quorum *q = quorum_begin(w, 5);
+    for (int node = 0; node < 5; node++)
+        make_the_user(q, node);
+    lk_redlock_t *r = quorum_redlock(w, client_of(w, q, TIMES), "jobs", &patient);
+    quorum_lockall(q, r, "shop:jobs");
+    assert_lk(0, lk_redlock_unlock(r));
+    quorum_kill(q, 3);
+    quorum_kill(q, 4);
+    eventually(lk_redlock_trylock(r) == 0 && lk_redlock_unlock(r) == 0, QUORUM_WITHIN_MS);
+    say(q, 3, "-hset");
+    quorum_str(q, 1, "CLIENT PAUSE 100 ALL");
+    quorum_str(q, 2, "CLIENT PAUSE 100 ALL");
+    assert_lk(EACCES, lk_redlock_trylock(r));
+    says("server 1: ERR ");
+    say(q, 3, "+hset");
+    for (int node = 3; node < 5; node++) { /* for what is still to be given back there */
+        quorum_start(q, node);
+        make_the_user(q, node);
+    }
+}
+
 /* While it is held: at one nobody notices, at two it is lost with its lease, and calls say why. */
 static void what_is_held_needs_a_majority_that_does_not_refuse(struct world *w)
 {
@@ -164,6 +189,6 @@ static void what_is_held_needs_a_majority_that_does_not_refuse(struct world *w)
 int main(void)
 {
     return world_run(who_refuses_has_no_vote, who_does_not_let_us_in_has_no_vote,
-                     one_that_refuses_and_one_that_is_away_are_no_refusal,
+                     one_that_refuses_and_one_that_is_away_are_no_refusal, a_refusal_is_not_missed_as_others_are_away,
                      what_is_held_needs_a_majority_that_does_not_refuse);
 }
