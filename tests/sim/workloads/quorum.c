@@ -558,8 +558,8 @@ static int count_young(const struct shared *shared)
 }
 
 /*
- * What servers say that do not serve at all, and those without memory of what needs some; 0: no majority is without
- * them.
+ * The code of servers that serve nobody, or have no memory for a call that needs some; 0: the other servers are a
+ * majority.
  */
 static int refusal(const struct shared *shared, unsigned states)
 {
@@ -1287,8 +1287,8 @@ static void all_rest(struct driver *d)
 }
 
 /*
- * All rest, and all servers are well. What was released or given up is at no server any more, but for a lease that
- * has just ended at the client, which begins and ends later at a server that was late.
+ * All threads rest, and all servers are well. No server has a hold that was released or given up. One exception: a lease
+ * has just ended at the client, and ends later at a server that began it late.
  */
 static void nothing_is_left(struct driver *d)
 {
