@@ -381,8 +381,11 @@ static void open_machine(struct machine *machine)
     attr.fair = machine->shared->is_fair;
     attr.robust = machine->shared->is_robust;
     int64_t until_ms = true_ms() + SETTLES_MS;
-    while (lk_client_open(&machine->client, machine->url) != 0)
-        must(true_ms() < until_ms, "no client could be opened: %s", lk_errortext());
+    int code;
+    while ((code = lk_client_open(&machine->client, machine->url)) != 0) {
+        must(code == ENOTCONN && true_ms() < until_ms, "lk_client_open() returned %d: %s", code, lk_errortext());
+        rest_ms(20);
+    }
     for (unsigned i = 0; i < machine->names; i++)
         assert_lk(0, lk_mutex_init(&machine->mutexes[i], machine->client, machine->name_of[i], &attr));
 }
@@ -873,7 +876,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->replicas = replicas[luck_below(luck, 8)];
     shared->lease_ms = luck_about(luck, 4000, 60000);
     shared->timeout_ms = luck_about(luck, 300, 800);
-    shared->poll_ms = luck_about(luck, 500, 5000);
+    shared->poll_ms = luck_about(luck, 500, shared->lease_ms < 5000 ? shared->lease_ms : 5000);
     shared->skew_ms = luck_about(luck, 200, shared->lease_ms / 4);
     shared->longest_ms = luck_about(luck, 50, 2 * shared->lease_ms);
     shared->is_fair = luck_onein(luck, 2);
