@@ -77,6 +77,7 @@ struct shared {
     bool is_moving; /* a slot is, and nothing else is the matter */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
     bool is_fair, is_robust, is_calm, is_lonely, tokens_rise;
+    bool is_slow;       /* most uses are long */
     int64_t longest_ms; /* of a use */
     int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
     int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
@@ -315,7 +316,9 @@ static void use_it(struct user *user, int code)
     struct shared *shared = user->machine->shared;
     struct slot *slot = user->slot;
     lk_mutex_t *mutex = &user->machine->mutexes[slot->name];
-    int64_t end_ns = true_ns() + luck_about(&user->luck, 1, shared->longest_ms) * NS_PER_MS;
+    int64_t length_ms = shared->is_slow ? (int64_t)luck_below(&user->luck, (uint64_t)shared->longest_ms)
+                                        : luck_about(&user->luck, 1, shared->longest_ms);
+    int64_t end_ns = true_ns() + length_ms * NS_PER_MS;
     if (code == EOWNERDEAD)
         (void)lk_mutex_consistent(mutex);
     while (true_ns() < end_ns && look(user))
@@ -564,9 +567,17 @@ static void announced(struct driver *driver, int64_t at_ms)
     shared->failovers++;
 }
 
+/* In a storm the Sentinels have faults, too, and need not agree. */
 static void await_next(struct driver *driver, int old)
 {
-    int64_t at_ms;
+    int64_t at_ms, until_ms = true_ms() + FAILOVER_WITHIN_MS;
+    int master = old;
+    while (!driver->shared->is_calm && (master == old || master < 0) && true_ms() < until_ms) {
+        rest_ms(20);
+        master = failover_master(driver->failover);
+    }
+    if (!driver->shared->is_calm)
+        return;
     failover_await(driver->failover, old, &at_ms);
     announced(driver, at_ms);
 }
@@ -616,7 +627,7 @@ static void cut_master_off(struct driver *driver, int master)
 
 static void demand(struct driver *driver, int master)
 {
-    if (!fault_happens("a failover is demanded"))
+    if (!driver->shared->is_calm || !fault_happens("a failover is demanded"))
         return;
     blow(driver);
     may_be_lost(driver);
@@ -879,6 +890,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->poll_ms = luck_about(luck, 500, shared->lease_ms < 5000 ? shared->lease_ms : 5000);
     shared->skew_ms = luck_about(luck, 200, shared->lease_ms / 4);
     shared->longest_ms = luck_about(luck, 50, 2 * shared->lease_ms);
+    shared->is_slow = luck_onein(luck, 3);
     shared->is_fair = luck_onein(luck, 2);
     shared->is_robust = luck_onein(luck, 3);
     shared->is_calm = luck_below(luck, 4) != 0;
@@ -889,7 +901,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     if (driver->w->tls_port != 0 || luck_onein(luck, 3))
         draw_cluster(shared, luck, driver);
     for (enum kind kind = 0; kind < KINDS; kind++)
-        driver->kinds[kind] = luck_onein(luck, 2);
+        driver->kinds[kind] |= luck_onein(luck, 2);
 }
 
 /* Clocks of servers differ by less than clock_skew, drift of a minute or two included. */

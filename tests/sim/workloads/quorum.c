@@ -64,6 +64,7 @@ struct server {
     int64_t lost_ns;    /* its memory; it had no vote after that */
     int64_t refused_ns; /* it refused until then at least */
     int64_t sample_true_ns, sample_us;
+    bool undated; /* it forgot when a client first met it */
 };
 
 /* Of one redlock: who believes to hold it, and until when. */
@@ -112,6 +113,7 @@ struct shared {
     struct exam exam;
     int64_t served_ns[MACHINES_MOST][THREADS_MOST];
     char url[512], single_urls[SERVERS_MOST][256];
+    char two_names_url[256], two_spellings_url[256]; /* of one server, in a list of three */
 };
 
 struct machine {
@@ -617,6 +619,19 @@ static lk_client_t *open_for_exam(const struct shared *shared, lk_redlock_t *red
     return client;
 }
 
+/* A server that is listed twice would have two votes. One that is late is met after the open, and votes once. */
+static void list_one_twice(const char *url)
+{
+    lk_client_t *client;
+    int code = 0;
+    for (int tries = 0; tries < 10 && code == 0; tries++) {
+        code = lk_client_open(&client, url);
+        if (code == 0)
+            (void)lk_client_close(client);
+    }
+    must(code == EINVAL, "lk_client_open() of a server that is listed twice returned %d: %s", code, lk_errortext());
+}
+
 /* Nobody else wants it. A server that is late may be asked for more than one try. */
 static void lock_for_exam(const struct shared *shared, lk_redlock_t *redlock)
 {
@@ -758,7 +773,7 @@ static void judge_set(struct examinee *examinee, struct set *set)
     int code = lk_multi_unlock(&set->multi);
     judge_length(&examinee->user, "lk_multi_unlock()", began_ns, shared->command_ms);
     must(code == ESTALE || !lost, "lk_multi_unlock() returned %d, though a member was lost: %s", code, lk_errortext());
-    must(code == ESTALE || code == EIO || code == ENOTCONN || !bad,
+    must(code == ESTALE || code == EIO || code == ENOTCONN || code == EACCES || !bad,
          "lk_multi_unlock() returned %d, though a server is away", code);
     must(code == 0 || lost || bad || count_young(shared) > 0,
          "lk_multi_unlock() returned %d, with all servers well: %s", code, lk_errortext());
@@ -839,6 +854,7 @@ static int run_exam(struct world *w, void *arg)
         examine_set(examinee);
         return 0;
     }
+    list_one_twice(shared->two_names_url);
     examinee->client = open_for_exam(shared, &examinee->redlock);
     assert_lk(0, lk_events_open(examinee->client, &examinee->events));
     examinee->other = open_for_exam(shared, &examinee->others);
@@ -858,6 +874,7 @@ static int run_exam(struct world *w, void *arg)
         (void)lk_redlock_unlock(&examinee->redlock);
     rest_ms(SETTLE_MS);
     examine(examinee);
+    list_one_twice(shared->two_spellings_url);
     assert_lk(0, lk_events_close(examinee->events));
     close_after_exam(examinee, examinee->client, &examinee->redlock);
     if (shared->exam.is == BUSY)
@@ -1030,6 +1047,7 @@ static void do_fault(struct driver *d, enum fault fault, int i)
     case FLUSH:
         quorum_str(d->q, i, "FLUSHALL");
         shared->forgot_ns = true_ns();
+        server->undated = true;
         break;
     case DENY:
         deny(d, i);
@@ -1235,6 +1253,16 @@ static void watch(struct driver *d, int64_t ms)
         look(d);
 }
 
+/* The next connection leaves a date: docs/keys.md, latchkey:since. */
+static bool date_anew(struct driver *d, int i)
+{
+    if (!d->shared->at[i].undated)
+        return false;
+    quorum_str(d->q, i, "CLIENT KILL TYPE normal SKIPME yes");
+    d->shared->at[i].undated = false;
+    return true;
+}
+
 /*
  * Until all have a vote, and what dead machines held has ended. A server is as old as a client knows: from its first
  * visit on, and of its seconds up to two do not count.
@@ -1245,7 +1273,7 @@ static void grow_old(struct driver *d)
     int64_t now_ns = true_ns(), age_ms = shared->longest_ms * 103 / 100 + 2500;
     bool wait = now_ns - shared->killed_ns < age_ms * 1000000;
     for (int i = 0; i < shared->servers; i++)
-        wait |= now_ns - shared->at[i].began_ns < age_ms * 1000000;
+        wait |= date_anew(d, i) || now_ns - shared->at[i].began_ns < age_ms * 1000000;
     shared->takes_its_time = true;
     if (wait)
         watch(d, age_ms);
@@ -1340,11 +1368,9 @@ static void draw_exam(struct driver *d)
         bad--;
         unsigned which = (first + (unsigned)luck_below(&d->luck, kinds)) % 7;
         if (exam->is == SET)
-            which = 3 * (unsigned)luck_below(&d->luck, 3); /* 0: dead, 3: frozen, 6: young */
+            which = (unsigned[]){ 0, 1, 2, 6 }[luck_below(&d->luck, 4)]; /* dead, frozen, denies, young */
         if (which == 6)
             exam->young[i] = true;
-        else if (exam->is == SET)
-            exam->states[i] = which % 2 == 0 ? DEAD : FROZEN;
         else if ((states[which] == DENIES || states[which] == LOCKED_OUT) && !shared->with_user)
             exam->states[i] = DEAD;
         else if (states[which] == REPLICA && exam->is != FREE)
@@ -1511,6 +1537,16 @@ static void draw(struct driver *d)
         snprintf(shared->name[i].text, sizeof shared->name[i].text, "jobs-%u", i);
 }
 
+static void make_urls_of_two(struct driver *d, const char *options)
+{
+    const char *user = d->shared->with_user ? "app:secret@" : "";
+    int port = quorum_port(d->q, 0), another = quorum_port(d->q, 1);
+    snprintf(d->shared->two_names_url, sizeof d->shared->two_names_url,
+             "redis-quorum://%s127.0.0.1:%d,localhost:%d,127.0.0.1:%d?%s", user, port, port, another, options);
+    snprintf(d->shared->two_spellings_url, sizeof d->shared->two_spellings_url,
+             "redis-quorum://%slocalhost:%d,LOCALHOST:%d,127.0.0.1:%d?%s", user, port, port, another, options);
+}
+
 static void begin(struct driver *d)
 {
     struct shared *shared = d->shared;
@@ -1534,6 +1570,7 @@ static void begin(struct driver *d)
              shared->described ? "" : "&describe=no");
     snprintf(shared->url, sizeof shared->url, "%s",
              shared->with_user ? quorum_url_as(d->q, "app:secret@", options) : quorum_url(d->q, options));
+    make_urls_of_two(d, options);
     for (int i = 0; i < shared->servers; i++)
         snprintf(shared->single_urls[i], sizeof shared->single_urls[i], "redis://%s127.0.0.1:%d?%s",
                  shared->with_user ? "app:secret@" : "", quorum_port(d->q, i), options);
