@@ -42,6 +42,7 @@ struct slot {
     unsigned name;
     bool patient; /* it asks until it is served */
     bool fixed;
+    bool kept;          /* each next master has it */
     int64_t wants_ns;   /* since when it asks */
     int64_t entered_ns; /* it was told that it holds */
     int64_t checked_ns; /* its hold had time left then */
@@ -57,7 +58,7 @@ struct name {
     int64_t freed_ns;   /* the last one began to give it back, or learned of its loss */
     int64_t excused_ns; /* what nobody knows of may hold it until then */
     uint64_t token;     /* the largest that anybody was told */
-    bool left;          /* somebody stopped waiting, and the next master may not know */
+    bool left;          /* somebody stopped waiting, or was served, and the next master may not know */
     bool died;          /* its holder was killed, and nobody was told */
 };
 
@@ -77,7 +78,8 @@ struct shared {
     bool is_moving; /* a slot is, and nothing else is the matter */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
     bool is_fair, is_robust, is_calm, is_lonely, tokens_rise;
-    bool is_slow;       /* most uses are long */
+    bool is_slow;       /* half of the uses are long */
+    bool differ;        /* clocks of servers */
     int64_t longest_ms; /* of a use */
     int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
     int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
@@ -150,7 +152,7 @@ static void print_slots(const struct shared *shared)
 
 static bool may_lose(const struct shared *shared, const struct slot *slot)
 {
-    return shared->lossy_ns >= slot->entered_ns - SYNC_MS * NS_PER_MS;
+    return !slot->kept && shared->lossy_ns >= slot->entered_ns - SYNC_MS * NS_PER_MS;
 }
 
 /*
@@ -316,8 +318,9 @@ static void use_it(struct user *user, int code)
     struct shared *shared = user->machine->shared;
     struct slot *slot = user->slot;
     lk_mutex_t *mutex = &user->machine->mutexes[slot->name];
-    int64_t length_ms = shared->is_slow ? (int64_t)luck_below(&user->luck, (uint64_t)shared->longest_ms)
-                                        : luck_about(&user->luck, 1, shared->longest_ms);
+    int64_t length_ms = shared->is_slow && luck_onein(&user->luck, 2)
+                            ? (int64_t)luck_below(&user->luck, (uint64_t)shared->longest_ms)
+                            : luck_about(&user->luck, 1, shared->longest_ms);
     int64_t end_ns = true_ns() + length_ms * NS_PER_MS;
     if (code == EOWNERDEAD)
         (void)lk_mutex_consistent(mutex);
@@ -348,6 +351,7 @@ static void ask(struct user *user)
     if (is_held) {
         slot->served_ns = slot->entered_ns = true_ns();
         slot->checked_ns = slot->until_ns = 0;
+        slot->kept = false;
         slot->doing = HOLDS;
         judge_token(user, before);
         use_it(user, code);
@@ -356,7 +360,7 @@ static void ask(struct user *user)
         excuse(name, lk_errorsettles());
     }
     name->lost |= code == EIO;
-    name->left |= !is_held && shared->excused_ns == INT64_MAX;
+    name->left |= shared->excused_ns == INT64_MAX;
     slot->doing = RESTS;
 }
 
@@ -522,6 +526,7 @@ struct driver {
     unsigned name_count;
     struct luck luck;
     bool kinds[KINDS];
+    bool has_few; /* other kinds are rare */
     unsigned machine_count;
     struct machine machines[MACHINES];
     pid_t pids[MACHINES];
@@ -542,9 +547,21 @@ static void excuse_the_dead(struct shared *shared)
     }
 }
 
+/* Fixed leases that the replicas have at a first blow. A second blow may come before the next master has replicas. */
+static void keep_fixed(struct shared *shared)
+{
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++) {
+            struct slot *slot = &shared->slots[i][thread];
+            slot->kept = shared->is_calm && shared->blow_ns == 0 && slot->doing == HOLDS && slot->fixed &&
+                         slot->entered_ns < true_ns() - SYNC_MS * NS_PER_MS;
+        }
+}
+
 static void blow(struct driver *driver)
 {
     struct shared *shared = driver->shared;
+    keep_fixed(shared);
     shared->blow_ns = shared->blow_ns != 0 ? shared->blow_ns : true_ns();
     shared->excused_ns = INT64_MAX;
 }
@@ -639,7 +656,9 @@ static void demand(struct driver *driver, int master)
 static void lose_replicas(struct driver *driver, int master)
 {
     struct shared *shared = driver->shared;
-    int64_t longest_ms = shared->lease_ms * 3 / 2, length_ms = luck_about(&driver->luck, 1000, later(longest_ms, 1000));
+    int64_t longest_ms = shared->lease_ms * 3 / 2, length_ms = luck_about(&driver->luck, 1000, longest_ms);
+    if (driver->has_few)
+        length_ms = longest_ms / 2 + (int64_t)luck_below(&driver->luck, (uint64_t)longest_ms / 2);
     bool both = luck_onein(&driver->luck, 2);
     int first = (master + 1) % FAILOVER_NODES, second = (master + 2) % FAILOVER_NODES;
     if (!fault_happens("%s", both ? "the replicas stand still" : "a replica stands still"))
@@ -878,7 +897,23 @@ static void draw_cluster(struct shared *shared, struct luck *luck, struct driver
     if (!shared->is_lonely)
         return;
     shared->longest_ms = luck_onein(luck, 2) ? 20000 : 2 * shared->lease_ms;
+    driver->has_few = true;
     driver->kinds[luck_below(luck, 3)] = true;
+}
+
+/*
+ * A hold lasts for some renewals or until its lease ends, and one kind of fault meets it: replicas are away, masters
+ * grant while they are cut off, or a clock is ahead of that of the last master.
+ */
+static void draw_long_uses(struct shared *shared, struct luck *luck, struct driver *driver)
+{
+    driver->has_few = shared->is_slow = shared->is_calm = true;
+    shared->longest_ms = 2 * shared->lease_ms;
+    if (shared->replicas > 0)
+        driver->kinds[LOSE_REPLICAS] = true;
+    else
+        driver->kinds[luck_onein(luck, 2) ? CUT_OFF : DEMAND] = true;
+    shared->differ = driver->kinds[DEMAND];
 }
 
 static void draw_settings(struct shared *shared, struct luck *luck, struct driver *driver)
@@ -894,14 +929,12 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->is_fair = luck_onein(luck, 2);
     shared->is_robust = luck_onein(luck, 3);
     shared->is_calm = luck_below(luck, 4) != 0;
-    if (shared->replicas > 0 && luck_onein(luck, 2)) { /* replicas are away for some renewals of a hold */
-        driver->kinds[LOSE_REPLICAS] = true;
-        shared->longest_ms = 2 * shared->lease_ms;
-    }
     if (driver->w->tls_port != 0 || luck_onein(luck, 3))
         draw_cluster(shared, luck, driver);
+    else if (luck_onein(luck, 2))
+        draw_long_uses(shared, luck, driver);
     for (enum kind kind = 0; kind < KINDS; kind++)
-        driver->kinds[kind] |= luck_onein(luck, 2);
+        driver->kinds[kind] |= luck_onein(luck, driver->has_few ? 8 : 2);
 }
 
 /* Clocks of servers differ by less than clock_skew, drift of a minute or two included. */
@@ -911,7 +944,7 @@ static void draw_clocks(struct driver *driver, struct luck *luck)
     shared->tokens_rise = true;
     if (driver->failover == NULL)
         return;
-    bool differ = luck_onein(luck, 2);
+    bool differ = shared->differ || luck_onein(luck, 2);
     int64_t most_ms = shared->skew_ms - 60;
     for (int node = 0; node < FAILOVER_NODES && differ; node++)
         failover_setclock(driver->failover, node, (int64_t)luck_below(luck, (uint64_t)most_ms + 1) - most_ms / 2);
