@@ -6,9 +6,9 @@
     results.py failures <preset> <results> [<second try>]   prints the end of what each failed or unsteady test said
 
 A test that failed among others, on a machine that had too much to do, and then passed twice alone is `unsteady`.
-There is no second try where more than an assertion of the test failed, and threads that it left behind: what a sanitizer, an assertion of the
-library or a signal ended has a cause that a quiet machine only hides. Samples assert their invariant. Tests of build/ are
-scripts, which say in their own words what failed, and run in what all others leave of the processors.
+There is no second try for a test that a sanitizer, an assertion of the library or a signal ended, because a quiet machine
+only hides the cause. Threads that a failed assertion left behind do not count. Samples assert their invariant. Tests of
+build/ are scripts, which say in their own words what failed.
 """
 import re
 import sys

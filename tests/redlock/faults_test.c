@@ -212,7 +212,7 @@ static void who_is_not_awaited_is_not_told_to_be_silent(struct world *w)
     eventually(quorum_having(q, "jobs") == 0, 5000);
 }
 
-/* None that is still being made: where that fails, a server counts as away. */
+/* No connection is still being made then, because a server whose connection cannot be made counts as away. */
 static void kill_connections(struct quorum *q, lk_client_t *client)
 {
     for (unsigned i = 0; i < 5; i++)

@@ -34,16 +34,15 @@ WEAK void __tsan_mutex_pre_lock(void *mutex, unsigned flags);
 WEAK void __tsan_mutex_post_lock(void *mutex, unsigned flags, int levels);
 WEAK int __tsan_mutex_pre_unlock(void *mutex, unsigned flags);
 WEAK void __tsan_mutex_post_unlock(void *mutex, unsigned flags);
-WEAK void __tsan_mutex_destroy(void *mutex, unsigned flags);
 
-/* What the simulation itself copies is seen by nobody at once. */
+/* One thread runs at a time, so copies that the simulation itself makes race with nothing. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
     return "called_from_lib:libsim.so";
 }
 
-/* What was done before sim_released() is seen after sim_acquired(). */
+/* A thread that calls sim_acquired() sees the work that others did before sim_released(). */
 void sim_acquired(const volatile void *object)
 {
     if (sim_on() && __tsan_acquire != NULL)

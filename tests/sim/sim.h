@@ -312,7 +312,7 @@ pid_t sim_kernelpid(void);
 uint32_t sim_procof(pid_t pid); /* what a pid means here; 0: none of this world */
 void sim_beginshift(void);
 void sim_beginthreads(void);
-void sim_acquired(const volatile void *object); /* for ThreadSanitizer: sees what was done before it was released */
+void sim_acquired(const volatile void *object); /* for ThreadSanitizer, see pthreads.c */
 void sim_released(const volatile void *object);
 void sim_watchend(void);
 

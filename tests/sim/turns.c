@@ -446,7 +446,7 @@ static bool is_to_choose(void)
     return world->steps >= world->choose_at;
 }
 
-/* Where who began all this is gone, and was killed before it could end the others, they end by themselves. */
+/* A launcher that was killed ended nobody. The processes of its world see that it is gone, and end. */
 static void look_for_launcher(void)
 {
     if (sim_kernel(SYS_kill, world->launcher, 0) != 0)

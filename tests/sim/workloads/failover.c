@@ -459,7 +459,7 @@ static void print_master(unsigned number)
 }
 
 /*
- * What was handed over to a waiter that stands still is its own for as long as a claim, and then somebody has to ask.
+ * A waiter that stands still keeps what it was handed for as long as a claim. Then another waiter has to ask.
  */
 static int64_t claims_ms(const struct shared *shared, unsigned number)
 {

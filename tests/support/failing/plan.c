@@ -279,7 +279,7 @@ void failing_sparsely(int every)
     sparse = every;
 }
 
-/* Which are tried: one of so many. */
+/* One failure of so many is tried. */
 static int step_of_all(void)
 {
     if (getenv("LATCHKEY_TEST_FULL") != NULL)
