@@ -4,7 +4,7 @@
  * for all who waited for it, and not before
  *
  * Each latch has one thread that sets and deletes it. A countdown has begun before it is sent; it is done when it
- * says so.
+ * says so. One that is still under way when a latch is deleted and set again may lower the new count.
  */
 #include "fleet.h"
 
@@ -12,11 +12,20 @@
 #include <string.h>
 
 enum { LATCHES = 3, COUNTS = 16, NAMES = 64, PROMPT_MS = 700 };
+enum { CALLS = 64, COUNTDOWN_MS = 31000, OTHER_MS = 2100 }; /* how long what a dead machine sent may take effect */
 
 enum state { NONE, BEING_SET, IS_SET, UNSURE };
 
+/* A countdown that may take effect until then; INT64_MAX: it is under way. */
+struct call {
+    unsigned by, machine;
+    int64_t until_ns;
+};
+
 struct latch {
+    struct call calls[CALLS];
     enum state state;
+    int64_t settles_ns;          /* until then a set or a delete may take effect */
     unsigned generation, doubts; /* counts that were set; how often it was deleted, or nobody knew */
     unsigned n, begun, done, loss;
     int64_t opened_ns[COUNTS]; /* of a generation */
@@ -46,6 +55,13 @@ static bool is_unknown(const struct fleet *fleet, int code)
     return code != 0;
 }
 
+/* Until then what a failed call asked for may take effect. */
+static int64_t settled_ns(void)
+{
+    int64_t settles_ms = lk_errorsettles();
+    return true_ns() + (settles_ms > 0 ? settles_ms * 101 / 100 + 1 : 0) * 1000000LL;
+}
+
 /* --- who sets it -------------------------------------------------------------------------------------------------- */
 
 static void delete_it(struct fleet *fleet, struct latch *latch, lk_latch_t *handle)
@@ -53,23 +69,32 @@ static void delete_it(struct fleet *fleet, struct latch *latch, lk_latch_t *hand
     latch->state = UNSURE;
     latch->doubts++;
     int code = lk_latch_delete(handle);
-    if (code != ENOENT && is_unknown(fleet, code)) {
-        int64_t settles_ms = lk_errorsettles();
-        rest_ms(settles_ms > 0 ? settles_ms : 0);
-        return;
-    }
-    latch->state = NONE;
+    if (code == ENOENT || !is_unknown(fleet, code))
+        latch->state = NONE;
+    else
+        latch->settles_ns = settled_ns();
+}
+
+/* How much countdowns that have begun by now may lower the next count. */
+static unsigned under_way(const struct latch *latch)
+{
+    int64_t now_ns = true_ns();
+    unsigned sum = 0;
+    for (unsigned i = 0; i < CALLS; i++)
+        sum += latch->calls[i].until_ns > now_ns ? latch->calls[i].by : 0;
+    return sum;
 }
 
 static void set_it(struct person *person, struct latch *latch, lk_latch_t *handle)
 {
     unsigned n = 1 + (unsigned)luck_below(&person->luck, 5), loss = fleet_loss(person->fleet);
     latch->state = BEING_SET;
+    unsigned begun = under_way(latch);
     int code = lk_latch_trysetcount(handle, n);
     bool is_sure = code == 0 && fleet_kept(person->fleet, loss) && latch->state == BEING_SET;
     must(code != EEXIST || !person->fleet->is_faultless, "a latch that is open has a count");
-    if (code != EEXIST)
-        is_unknown(person->fleet, code);
+    if (code != EEXIST && is_unknown(person->fleet, code))
+        latch->settles_ns = settled_ns();
     if (!is_sure) {
         latch->state = UNSURE;
         latch->doubts++;
@@ -78,7 +103,8 @@ static void set_it(struct person *person, struct latch *latch, lk_latch_t *handl
     latch->generation++;
     latch->opened_ns[latch->generation % COUNTS] = 0;
     latch->n = n;
-    latch->begun = latch->done = 0;
+    latch->begun = begun;
+    latch->done = 0;
     latch->loss = loss;
     latch->state = IS_SET;
 }
@@ -89,6 +115,8 @@ static void lead(struct person *person, unsigned which)
     struct model *model = model_of(fleet);
     struct latch *latch = &model->latches[which];
     lk_latch_t *handle = &((struct objects *)fleet->objects)->latches[which];
+    if (true_ns() < latch->settles_ns)
+        return;
     if (latch->state == UNSURE || latch->state == BEING_SET || !fleet_kept(fleet, latch->loss)) {
         unsigned loss = fleet_loss(fleet);
         delete_it(fleet, latch, handle);
@@ -117,15 +145,26 @@ static bool is_same(const struct fleet *fleet, const struct latch *latch, struct
            fleet_kept(fleet, latch->loss);
 }
 
+static struct call *free_call(struct latch *latch, int64_t now_ns)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        if (latch->calls[i].until_ns <= now_ns)
+            return &latch->calls[i];
+    return NULL;
+}
+
 static void count_down(struct person *person, struct latch *latch, lk_latch_t *handle)
 {
     struct fleet *fleet = person->fleet;
     unsigned by = luck_onein(&person->luck, 4) ? 2 : 1;
+    struct call *call = free_call(latch, true_ns());
     struct look then = look_at(latch);
-    if (!is_same(fleet, latch, then) || latch->begun >= latch->n)
+    if (call == NULL || !is_same(fleet, latch, then) || latch->begun >= latch->n)
         return;
+    *call = (struct call){ by, person->machine, INT64_MAX };
     latch->begun += by;
     int code = by == 1 ? lk_latch_countdown(handle) : lk_latch_countdownby(handle, by);
+    call->until_ns = code == EIO ? settled_ns() : 0;
     if (!is_same(fleet, latch, then)) {
         must(code == 0 || code == ENOENT || code == EIO || code == ENOTCONN, "a countdown returned %s",
              code_name(code));
@@ -287,9 +326,15 @@ static void close_objects(struct fleet *fleet, unsigned machine)
 /* What was under way of it is not known. */
 static void doubt(struct fleet *fleet, unsigned machine)
 {
+    int64_t now_ns = true_ns();
+    for (struct latch *latch = model_of(fleet)->latches; latch < model_of(fleet)->latches + LATCHES; latch++)
+        for (unsigned i = 0; i < CALLS; i++)
+            if (latch->calls[i].machine == machine && latch->calls[i].until_ns == INT64_MAX)
+                latch->calls[i].until_ns = now_ns + COUNTDOWN_MS * 1000000LL;
     for (unsigned i = 0; i < LATCHES; i++)
         if (i % fleet->machines == machine && model_of(fleet)->latches[i].state != IS_SET) {
             model_of(fleet)->latches[i].state = UNSURE;
+            model_of(fleet)->latches[i].settles_ns = now_ns + OTHER_MS * 1000000LL;
             model_of(fleet)->latches[i].doubts++;
         }
 }
