@@ -284,7 +284,8 @@ static void visit(struct machine *machine, struct luck *luck)
     assert_lk(0, lk_client_addlistener(client, count_disagreements, &told, NULL));
     assert_lk(0, lk_mutex_init(&mutex, client, "settings", &attr));
     int64_t asked_ns = true_ns();
-    int number = ++shared->visits, mark = visitors(shared) == 0 ? shared->mark : 0;
+    bool first = visitors(shared) == 0; /* an earlier one may use its settings after this one */
+    int number = ++shared->visits, mark = first ? shared->mark : 0;
     shared->mark = 0;
     shared->visiting[machine->number] = true;
     int code = lk_mutex_trylock(&mutex);
@@ -303,7 +304,7 @@ static void visit(struct machine *machine, struct luck *luck)
     if (alone && !strict && code == 0 && !is_excused(machine, asked_ns))
         must((told != 0) == !agrees, "settings %s, and a client was told of %d that do not",
              agrees ? "agree" : "disagree", told);
-    if (number == shared->visits && code == 0 && asked_ns > shared->settled_ns)
+    if (first && number == shared->visits && code == 0 && asked_ns > shared->settled_ns)
         shared->mark = 1 + attr.fair;
     else if (number == shared->visits && code == EINVAL)
         shared->mark = mark;
@@ -518,6 +519,8 @@ static void kill_machine(struct driver *driver)
         hold->robbed = well;
     if (hold->by == number)
         hold->in_use = false;
+    if (shared->visiting[number]) /* what it sent may still arrive */
+        shared->settled_ns = true_ns() + 2 * TIMEOUT_MS * NS_PER_MS;
     shared->visiting[number] = false;
     shared->visits++;
     shared->mark = 0;
