@@ -30,11 +30,13 @@ static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us
 static struct lk__step on_kept(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__reply *reply)
 {
     bool retry;
-    lk__reply_error(reply, &retry);
+    int code = lk__reply_error(reply, &retry);
     if (retry) {
         lk__fsm_pausenext(a, now_us);
         return lk__fsm_proceed(a, now_us);
     }
+    if (code == EACCES && !lk__fsm_hasduplicates(a)) /* each ask had its answer: this is what the matter is */
+        a->result.code = EACCES;
     if (lk__reply_is(reply, "WRONGTYPE") && !lk__fsm_hasduplicates(a))
         return lk__fsm_end(a, a->result.code); /* a release gives back first: there is nothing, or nothing any more */
     a->result.unknown = true;                  /* and of the codes only those stand that do not say "not held" */

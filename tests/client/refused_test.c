@@ -103,7 +103,31 @@ static void a_refused_copy_says_nothing_of_the_first(struct world *w)
     assert_int_equal(0, worker_join(&writer));
 }
 
+static int write_soon(void *unused)
+{
+    (void)unused;
+    int code = lk_rwlock_wrlockfor(config, 600);
+    bool why = strstr(lk_errortext(), "NOPERM") != NULL && lk_errorsettles() > 0;
+    return code == EACCES && !why ? -1 : code;
+}
+
+/* The right to run scripts goes while a writer waits. Its time is over before it asks again, and it may not leave. */
+static void who_may_not_leave_the_queue_is_told_why(struct world *w)
+{
+    struct worker writer;
+    open_all(w);
+    assert_lk(0, lk_rwlock_wrlock(config));
+    worker_start(&writer, write_soon, NULL);
+    eventually(world_exists(w, "latchkey:queue:rw:{config}"), 5000);
+    sleep_ms(300);
+    world_redis(w, "ACL SETUSER default -eval -evalsha");
+    assert_int_equal(EACCES, worker_join(&writer));
+    world_redis(w, "ACL SETUSER default +eval +evalsha");
+    assert_lk(0, lk_rwlock_unlock(config));
+}
+
 int main(void)
 {
-    return world_run(a_slow_refusal_is_known, a_refused_copy_says_nothing_of_the_first);
+    return world_run(a_slow_refusal_is_known, a_refused_copy_says_nothing_of_the_first,
+                     who_may_not_leave_the_queue_is_told_why);
 }
