@@ -622,9 +622,11 @@ void failover_cutoff(struct failover *f, int node)
     order(f, node, "ACL DELUSER watcher");
 }
 
+/* A Sentinel whose password was refused keeps its connection, on which each PING is refused, too: so that is ended. */
 void failover_heal(struct failover *f, int node)
 {
     order(f, node, "ACL SETUSER watcher on >%s ~* &* +@all", PASSWORD);
+    order(f, node, "CLIENT KILL USER default");
 }
 
 void failover_killsentinel(struct failover *f, int sentinel)
