@@ -42,8 +42,10 @@ extern "C" {
  *
  * An anonymous one is there from its first use on, and as long as a client uses it: a
  * thread of each puts off its end, as it renews a lease. It is gone with the last
- * lk_sem_t of the last of them, or when they died, after a lease (URL: lease). A client
- * that is cut off for so long is told ESTALE by each call from then on.
+ * lk_sem_t of the last of them, or when they died, after a lease (URL: lease). Only what
+ * its requests leave is there for a minute and a half more; of a leased one, whose permits
+ * ended, for ten minutes and the longest lease. A client that is cut off for a lease is told
+ * ESTALE by each call from then on.
  */
 typedef struct lk_semattr {
     size_t size;         /* sizeof(lk_semattr_t); see LK_SEMATTR_INIT */
