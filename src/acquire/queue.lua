@@ -135,10 +135,11 @@ local function is_unheard(sign)
     return sign % 1 * 2048 % 2 == 1
 end
 
--- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can.
+-- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can: also
+-- when its turn may have begun, as the next script that gives something back grants it a short claim.
 local function place_of(queue, seen, id, now, liveness_ms)
     local place = redis.call('ZRANK', queue, id) or 0
-    if place == 0 and is_unheard(liveness_ms) and turn_in(seen) > now / 1000 then
+    if place == 0 and is_unheard(liveness_ms) and turn_in(seen) + RECENT_MS > now / 1000 then
         return -1
     end
     return place

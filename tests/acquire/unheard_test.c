@@ -15,7 +15,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LISTENERS = 4, HOLD_MS = 5, POLLER_LIMIT_MS = 30000, FAR_MS = 20, NEWCOMERS = 3 };
+enum { LISTENERS = 4, HOLD_MS = 5, LONGER_MS = 200, POLLER_LIMIT_MS = 30000, FAR_MS = 20, NEWCOMERS = 3, TURNS = 4 };
+
+/* A turn may begin every other second; then it is as long as a hold until somebody gives back. */
+enum { TURN_LIMIT_MS = 5000 };
 
 /* The listeners were newcomers themselves: so long it takes at most until there may be another turn. */
 enum { TURNS_PAUSE_MS = 2100 };
@@ -23,6 +26,7 @@ enum { TURNS_PAUSE_MS = 2100 };
 struct traffic {
     const struct subject_kind *kind;
     struct gate stop;
+    int64_t hold_ms;
     atomic_int turns;
 };
 
@@ -37,7 +41,7 @@ static int go_round(struct world *w, void *arg)
     while (!gate_is_open(&traffic->stop)) {
         assert_lk(0, subject_take(s, 60000));
         atomic_fetch_add(&traffic->turns, 1);
-        sleep_ms(HOLD_MS);
+        sleep_ms(traffic->hold_ms);
         assert_lk(0, subject_give(s));
     }
     return 0;
@@ -51,9 +55,11 @@ static const struct subject_kind *kind_named(const char *name)
     return kind;
 }
 
-static void begin_traffic(struct world *w, struct traffic *traffic, const struct subject_kind *kind, pid_t *pids)
+static void begin_traffic(struct world *w, struct traffic *traffic, const struct subject_kind *kind, int64_t hold_ms,
+                          pid_t *pids)
 {
     traffic->kind = kind;
+    traffic->hold_ms = hold_ms;
     for (int i = 0; i < LISTENERS; i++)
         pids[i] = world_fork(w, go_round, traffic);
     eventually(atomic_load(&traffic->turns) > 2 * LISTENERS, 20000);
@@ -72,13 +78,29 @@ static void pollers(struct world *w, const struct subject_kind *kind)
     struct traffic *traffic = world_shared(w, sizeof *traffic);
     bool writer = strcmp(kind->name, "writer") == 0;
     pid_t pids[LISTENERS];
-    begin_traffic(w, traffic, writer ? kind_named("reader") : kind, pids);
+    begin_traffic(w, traffic, writer ? kind_named("reader") : kind, HOLD_MS, pids);
     lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
     struct subject *poller;
     poller = world_subject(w, client, kind, "thing");
     world_allow(w, "latchkey:seen:*"); /* when there may be another turn */
     assert_lk(0, subject_take(poller, POLLER_LIMIT_MS));
     assert_lk(0, subject_give(poller));
+    end_traffic(w, traffic, pids);
+}
+
+/* Likewise each time, where its turn begins between two of its asks, as others hold it for longer than it pauses. */
+static void a_turn_comes_late(struct world *w)
+{
+    struct traffic *traffic = world_shared(w, sizeof *traffic);
+    pid_t pids[LISTENERS];
+    begin_traffic(w, traffic, kind_named("fair mutex"), LONGER_MS, pids);
+    lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
+    struct subject *poller = world_subject(w, client, traffic->kind, "thing");
+    world_allow(w, "latchkey:seen:*");
+    for (int i = 0; i < TURNS; i++) {
+        assert_lk(0, subject_take(poller, TURN_LIMIT_MS));
+        assert_lk(0, subject_give(poller));
+    }
     end_traffic(w, traffic, pids);
 }
 
@@ -116,7 +138,7 @@ static void a_newcomer_is_not_passed(struct world *w)
     struct proxy *proxy = proxy_begin(w);
     pid_t pids[LISTENERS];
     int more = INT_MAX;
-    begin_traffic(w, traffic, kind_named("fair mutex"), pids);
+    begin_traffic(w, traffic, kind_named("fair mutex"), HOLD_MS, pids);
     proxy_delay(proxy, FAR_MS);
     world_allow(w, "latchkey:seen:*");
     for (int i = 0; i < NEWCOMERS && more > 2 * LISTENERS; i++) {
@@ -130,5 +152,5 @@ static void a_newcomer_is_not_passed(struct world *w)
 int main(void)
 {
     int failed = subject_run(pollers);
-    return failed + world_run(a_newcomer_is_not_passed);
+    return failed + world_run(a_turn_comes_late, a_newcomer_is_not_passed);
 }
