@@ -7,6 +7,10 @@
  * happens, that no more are in than may be; and with the bounds of the documentation that nothing stays free while
  * somebody waits for it, that nobody is passed, that a wait ends by its limit, how often waiters ask, and that those
  * who left leave nothing.
+ *
+ * Half of all seeds are of any kind. The others have a theme, as each of these takes what a random one seldom has at once:
+ * holds that last while all others rest, and machines that die or stand still then; a rush on an object that is never free
+ * for long; clients that come and go for minutes; machines that nap, and subscriptions that break, as somebody gives back.
  */
 #include "workload.h"
 
@@ -41,6 +45,7 @@ struct machine {
     bool is_heard, is_mute, own_clients, redisson;
     enum life life;
     int64_t silent_ns, resumed_ns; /* when it died or stood still, and went on, last */
+    int64_t wakes_ns;              /* it stands still until then */
     bool waited_for[OBJECTS_MAX];  /* when it fell silent */
     pid_t pid;
     unsigned lives;
@@ -77,7 +82,7 @@ struct object {
     int64_t open_ns; /* since when somebody who waits could come in; 0: nobody could */
     int64_t ghost_ended_ns;
     int64_t mute_left_ns; /* one that hears nothing left without what was kept for it: somebody has to ask */
-    int64_t writer_ns; /* a writer was in */
+    int64_t writer_ns;    /* a writer was in */
     struct ghost ghosts[GHOSTS_MAX];
     unsigned ghost_count;
     bool is_unjudged;
@@ -107,6 +112,8 @@ struct shared {
     unsigned clients;
     /* how threads behave */
     int64_t hold_ms, pause_ms, limit_ms;
+    bool is_patient; /* limits are near the longest */
+    int64_t nap_ms;  /* so long a machine stands still at most; 0: until somebody brings it back */
     unsigned tries, whole, readers;
 };
 
@@ -225,30 +232,40 @@ static int64_t ready_ns(const struct shared *shared, const struct call *call)
     return latest(ns, shared->machines[call->machine].resumed_ns);
 }
 
-/* Does a writer wait that came before? */
-static bool is_behind_writer(const struct shared *shared, const struct call *reader, unsigned number)
+/* How much do those want who came before, or as this one did; and how many of all writers wait? */
+struct ahead {
+    unsigned most_wanted, writers, all_writers;
+};
+
+static struct ahead ahead_of(const struct shared *shared, const struct call *waiter)
 {
+    struct ahead ahead = { .most_wanted = waiter->wants };
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
-        if (call->object == number && call->state == WAITING && call->writes &&
-            call->since_ns < reader->since_ns + SETTLED_MS * NS_PER_MS)
-            return true;
+        if (call->object != waiter->object || call->state != WAITING)
+            continue;
+        ahead.all_writers += call->writes;
+        if (call->since_ns >= waiter->since_ns + SETTLED_MS * NS_PER_MS)
+            continue;
+        ahead.writers += call->writes;
+        if (call->wants > ahead.most_wanted)
+            ahead.most_wanted = call->wants;
     }
-    return false;
+    return ahead;
 }
 
 static bool could_enter(const struct shared *shared, const struct object *object, const struct call *call,
-                        const struct taken *taken, unsigned most_wanted)
+                        const struct taken *taken)
 {
+    struct ahead ahead = ahead_of(shared, call);
     if (is_semaphore(object))
-        return taken->permits + most_wanted <= object->total;
+        return taken->permits + ahead.most_wanted <= object->total;
     if (object->kind != RWLOCK || (!taken->writes && taken->readers == 0))
         return taken->permits == 0;
     if (taken->writes || call->writes)
         return false;
-    return object->prefer == LK_RWLOCK_PREFER_READER ||
-           ((object->prefer == LK_RWLOCK_PREFER_FAIR) &&
-            !is_behind_writer(shared, call, (unsigned)(object - shared->objects)));
+    return object->prefer == LK_RWLOCK_PREFER_READER || ahead.all_writers == 0 ||
+           (object->prefer == LK_RWLOCK_PREFER_FAIR && ahead.writers == 0);
 }
 
 /*
@@ -366,14 +383,9 @@ static void judge(struct shared *shared, unsigned number)
     struct object *object = &shared->objects[number];
     int64_t now_ns = true_ns(), ready_since_ns = INT64_MAX;
     struct taken taken = taken_of(shared, number, now_ns);
-    unsigned most_wanted = 0;
-    for (unsigned i = 0; i < shared->call_count; i++)
-        if (shared->calls[i].object == number && shared->calls[i].state == WAITING &&
-            shared->calls[i].wants > most_wanted)
-            most_wanted = shared->calls[i].wants;
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
-        if (waits(shared, call, number) && could_enter(shared, object, call, &taken, most_wanted) &&
+        if (waits(shared, call, number) && could_enter(shared, object, call, &taken) &&
             ready_ns(shared, call) < ready_since_ns)
             ready_since_ns = ready_ns(shared, call);
     }
@@ -659,7 +671,8 @@ static bool is_overslept(struct user *user, const struct call *call)
         !call->is_heard || shared->has_mutes || shared->disturbed_ns > call->since_ns)
         return false;
     for (unsigned i = 0; i < shared->machine_count; i++)
-        if (i != call->machine && shared->machines[i].silent_ns > 0)
+        if (i != call->machine && (shared->machines[i].life != LIVE || shared->machines[i].silent_ns > call->since_ns ||
+                                   shared->machines[i].resumed_ns > call->since_ns))
             return false;
     for (unsigned i = 0; i < shared->call_count; i++)
         if (&shared->calls[i] != call && shared->calls[i].object == call->object && shared->calls[i].state != IDLE)
@@ -712,6 +725,17 @@ static int acquire_and_cancel(struct user *user, struct call *call)
     return victim.is_done ? victim.code : ECANCELED;
 }
 
+/* Where somebody died with permits, nobody else gives them back: a wait ends soon after all else. */
+static int64_t limit_of(struct user *user)
+{
+    const struct shared *shared = user->machine->shared;
+    if (!shared->is_patient)
+        return luck_about(&user->luck, 10, shared->limit_ms);
+    int64_t ms = shared->limit_ms / 2 + (int64_t)luck_below(&user->luck, (uint64_t)shared->limit_ms / 2);
+    int64_t left_ms = latest(shared->end_ms - true_ms(), 0) + 20000;
+    return ms < left_ms ? ms : left_ms;
+}
+
 static void use_one(struct user *user)
 {
     struct shared *shared = user->machine->shared;
@@ -721,7 +745,7 @@ static void use_one(struct user *user)
     bool writes = object->kind == RWLOCK && luck_onein(&user->luck, shared->readers);
     unsigned wants = is_semaphore(object) && luck_onein(&user->luck, shared->whole) ? object->total : 1;
     bool tries = luck_onein(&user->luck, shared->tries);
-    int64_t limit_ms = tries ? 0 : luck_about(&user->luck, 10, shared->limit_ms);
+    int64_t limit_ms = tries ? 0 : limit_of(user);
     begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
     int64_t began_ns = call->since_ns;
     shared->calls_left -= shared->calls_left > 0;
@@ -903,6 +927,19 @@ static void draw_machine(struct luck *luck, struct machine *machine, const struc
     machine->timeout_ms = machine->lease_ms / 5 < 1000 ? machine->lease_ms / 5 : 1000;
 }
 
+/* Each thread has a call. */
+static void seat_threads(struct shared *shared)
+{
+    shared->call_count = 0;
+    shared->has_mutes = false;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->first_call = shared->call_count;
+        shared->call_count += machine->threads;
+        shared->has_mutes |= machine->is_mute;
+    }
+}
+
 static void draw_machines(struct luck *luck, struct world *w, struct shared *shared)
 {
     unsigned unheard = (unsigned)ONE_OF(luck, 0, 0, 0, 1, 1, 2), most = (unsigned)ONE_OF(luck, 1, 2, 3, 8);
@@ -924,18 +961,16 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
             machine->threads = crowd;
             machine->own_clients = false;
         }
-        machine->first_call = shared->call_count;
-        shared->call_count += machine->threads;
-        shared->has_mutes |= machine->is_mute;
     }
+    seat_threads(shared);
 }
 
 /* Many wait for one object, and come in at once when somebody gives back all that there is. */
 static void draw_crowd(struct luck *luck, struct shared *shared)
 {
-    static const int64_t kinds[] = { FAIR_MUTEX, RWLOCK, COUNTING, LEASED, COUNTING, LEASED };
+    static const int64_t kinds[] = { FAIR_MUTEX, RWLOCK, RWLOCK, COUNTING, LEASED, COUNTING, LEASED };
     shared->object_count = 1;
-    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 6);
+    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 7);
     shared->objects[0].prefer = shared->objects[0].kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
     shared->objects[0].total = is_semaphore(&shared->objects[0]) ? 100 : 1;
     shared->calls_left = 1000;
@@ -967,6 +1002,110 @@ static void draw_behavior(struct luck *luck, struct shared *shared, struct plan 
     shared->aims = luck_onein(luck, 2) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
     shared->cancels = luck_onein(luck, 3) ? (unsigned)ONE_OF(luck, 2, 8) : 0;
     plan->every_ms = ONE_OF(luck, 200, 1000, 5000, 20000);
+}
+
+static void only_fault(struct plan *plan, enum fault fault)
+{
+    memset(plan->faults, 0, sizeof plan->faults);
+    plan->storms = false;
+    if (fault < FAULTS)
+        plan->faults[fault] = true;
+}
+
+/* Somebody has it for long, the others rest, and some of them die or stand still. */
+static void draw_long_holds(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->hold_ms = ONE_OF(luck, 20000, 60000);
+    shared->pause_ms = ONE_OF(luck, 20, 2000);
+    shared->limit_ms = 8 * shared->hold_ms;
+    shared->calls_left = 100;
+    shared->aims = 2;
+    shared->nap_ms = 40000;
+    plan->length_ms = 5 * shared->hold_ms;
+    plan->every_ms = 60000;
+    only_fault(plan, (enum fault)ONE_OF(luck, FAULTS, KILLS, FREEZES, FREEZES));
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = true;
+        machine->is_mute = machine->own_clients = false;
+        machine->threads = 1 + (unsigned)luck_below(luck, 3);
+        machine->poll_ms = ONE_OF(luck, 200, 1000, 1000, 3000);
+        machine->lease_ms = ONE_OF(luck, 10000, 30000);
+        machine->timeout_ms = 1000;
+    }
+}
+
+/* It is wanted all the time, by some who hear and some who do not. */
+static void draw_rush(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->object_count = 1;
+    shared->hold_ms = ONE_OF(luck, 1, 20);
+    shared->pause_ms = ONE_OF(luck, 1, 20);
+    shared->limit_ms = 100000;
+    shared->calls_left = 3000;
+    shared->aims = 0;
+    plan->length_ms = 25000;
+    only_fault(plan, FAULTS);
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = i > 0;
+        machine->is_mute = machine->own_clients = false;
+        machine->threads = i > 0 ? 2 : 1;
+        machine->poll_ms = machine->poll_ms > 1000 ? 1000 : machine->poll_ms;
+    }
+}
+
+/* Clients come and go, for longer than the record keeps who they were. */
+static void draw_churn(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->object_count = 1;
+    shared->objects[0].kind = COUNTING;
+    shared->objects[0].total = 3;
+    shared->hold_ms = ONE_OF(luck, 1, 20, 200);
+    shared->pause_ms = 2000;
+    shared->limit_ms = 20000;
+    shared->calls_left = 2000;
+    shared->machine_count = 2;
+    plan->length_ms = 240000;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        shared->machines[i].is_mute = false;
+        shared->machines[i].own_clients = true;
+        shared->machines[i].threads = 1 + (unsigned)luck_below(luck, 2);
+    }
+}
+
+/* As somebody gives back, one who waits does not hear of it. */
+static void draw_naps(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->object_count = 1;
+    shared->hold_ms = ONE_OF(luck, 200, 2000);
+    shared->pause_ms = ONE_OF(luck, 200, 2000);
+    shared->limit_ms = shared->hold_ms * 2;
+    shared->calls_left = 150;
+    shared->aims = 1;
+    shared->nap_ms = 3000;
+    plan->length_ms = 60000;
+    plan->every_ms = 60000;
+    only_fault(plan, (enum fault)ONE_OF(luck, FREEZES, SUBSCRIPTIONS));
+    shared->machine_count = shared->machine_count > 3 ? 3 : shared->machine_count;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        shared->machines[i].is_heard = true;
+        shared->machines[i].is_mute = shared->machines[i].own_clients = false;
+        shared->machines[i].threads = 1;
+    }
+}
+
+static void draw_theme(struct luck luck, struct shared *shared, struct plan *plan)
+{
+    static void (*const themes[])(struct luck *, struct shared *, struct plan *) = { draw_long_holds, draw_rush,
+                                                                                     draw_churn, draw_naps };
+    if (shared->call_count > CROWD || luck_onein(&luck, 2))
+        return;
+    shared->cancels = 0;
+    shared->tries = shared->whole = 1000;
+    shared->is_patient = true;
+    themes[luck_below(&luck, 4)](&luck, shared, plan);
+    seat_threads(shared);
 }
 
 /* --- the driver, who makes faults --------------------------------------------------------------------------------- */
@@ -1079,6 +1218,19 @@ static struct machine *victim_of(struct luck *luck, struct shared *shared, enum 
     return &shared->machines[call->machine];
 }
 
+/* Does it wait, and hold nothing? */
+static bool has_waiter(const struct shared *shared, unsigned number)
+{
+    bool waits = false;
+    for (unsigned i = 0; i < shared->call_count; i++) {
+        const struct call *call = &shared->calls[i];
+        if (call->machine == number && call->state != IDLE && call->state != WAITING)
+            return false;
+        waits |= call->machine == number && call->state == WAITING;
+    }
+    return waits;
+}
+
 static void kill_one(struct luck *luck, struct shared *shared)
 {
     struct machine *machine = victim_of(luck, shared, HOLDING);
@@ -1090,14 +1242,29 @@ static void kill_one(struct luck *luck, struct shared *shared)
     leave_ghosts(shared, machine, machine->lease_ms + PROMPT_MS);
 }
 
-static void freeze_one(struct luck *luck, struct shared *shared)
+static void freeze_one(struct luck *luck, struct shared *shared, struct machine *machine)
 {
-    struct machine *machine = victim_of(luck, shared, WAITING);
     if (machine->life != LIVE || !fault_happens("machine %u stands still", machine->number))
         return;
     world_stop(machine->pid);
     machine->life = FROZEN;
+    machine->wakes_ns = shared->nap_ms == 0 ? NEVER_NS : true_ns() + luck_about(luck, 50, shared->nap_ms) * NS_PER_MS;
     falls_silent(shared, machine);
+}
+
+static void wake_up(struct machine *machine)
+{
+    machine->life = LIVE;
+    machine->resumed_ns = true_ns();
+    world_cont(machine->pid);
+}
+
+/* Those who napped for long enough. */
+static void wake_some(struct shared *shared)
+{
+    for (unsigned i = 0; i < shared->machine_count; i++)
+        if (shared->machines[i].life == FROZEN && true_ns() >= shared->machines[i].wakes_ns)
+            wake_up(&shared->machines[i]);
 }
 
 /* Its user loses all channels: it hears nothing from then on, and what it publishes is refused. */
@@ -1119,9 +1286,8 @@ static void bring_back(struct luck *luck, struct world *w, struct shared *shared
         if (machine->life == LIVE || (!all && !luck_onein(luck, 3)))
             continue;
         if (machine->life == FROZEN) {
-            machine->life = LIVE;
-            machine->resumed_ns = true_ns();
-            world_cont(machine->pid);
+            if (all || machine->wakes_ns == NEVER_NS)
+                wake_up(machine);
         } else if (!all) {
             begin_machine(w, machine);
         }
@@ -1211,7 +1377,10 @@ static void make_fault(struct luck *luck, struct world *w, struct shared *shared
             world_redis(w, "SCRIPT FLUSH");
         break;
     case FREEZES:
-        freeze_one(luck, shared);
+        freeze_one(luck, shared, victim_of(luck, shared, WAITING));
+        for (unsigned i = 0; i < shared->machine_count && shared->nap_ms > 0; i++)
+            if (luck_onein(luck, 4) && has_waiter(shared, i))
+                freeze_one(luck, shared, &shared->machines[i]);
         break;
     case KILLS:
         kill_one(luck, shared);
@@ -1232,6 +1401,7 @@ static void workload(struct world *w)
     draw_objects(&luck, shared);
     draw_machines(&luck, w, shared);
     draw_behavior(&luck, shared, &plan);
+    draw_theme((struct luck){ ~luck.state }, shared, &plan); /* a stream of its own */
     clocks_are_wrong(luck_onein(&luck, 2) ? 0 : 2000);
     shared->is_calm = !plan.storms && !plan.faults[SUBSCRIPTIONS] && !plan.faults[CONNECTIONS] &&
                       !plan.faults[FREEZES] && !plan.faults[KILLS];
@@ -1248,6 +1418,7 @@ static void workload(struct world *w)
         rest_ms(shared->aims > 0 ? 5 : shared->hold_ms < 20000 ? 20 : 50);
         judge_all(shared);
         judge_asks(w, shared, &quiet);
+        wake_some(shared);
         if (plan.storms && shared->is_stormy && true_ms() > shared->end_ms - plan.length_ms / 2) {
             storm_end();
             plan.storms = false;
