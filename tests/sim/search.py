@@ -22,7 +22,7 @@ LONGEST_S = 300  # of one run, in real time
 
 # How often each is drawn; those of workloads/ as often as the soak. {seed}: the number of the run.
 WORKLOADS = {
-    "soak": (10, ["soak/soak", "--seed", "{seed}", "--seconds", "20"]),
+    "soak": (10, ["soak/soak", "--seed", "{seed}", "--seconds", "8"]),
     "sentinels": (3, ["soak/soak", "--sentinels", "--seed", "{seed}", "--seconds", "25"]),
     "cluster": (3, ["soak/soak", "--cluster", "--seed", "{seed}", "--seconds", "25"]),
     "scenarios": (0, []),  # only when asked for: some assert how long something takes where the network is quick
