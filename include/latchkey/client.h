@@ -209,7 +209,7 @@ LK_API LK_SHOULD_CHECK int lk_client_setdefaulturl(const char *url);
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
  * threads end; its listeners are told of what happened until then. A robust hold of
- * a thread that ended is left to its lease: so the next one is told EOWNERDEAD. The
+ * a thread that ended ends with its lease, and the next holder is told EOWNERDEAD. The
  * caller sees to it that no thread begins a new call with `client` itself; objects of
  * it may still be used and answer ECANCELED, and stay valid until each is destroyed.
  *

@@ -1021,7 +1021,7 @@ static void note_time(const struct seen *seen, int64_t there_us)
         first_look = last_look;
 }
 
-/* What a server that stood still has done as it went on: it obeys renewals that it got before, and hands on to who waited. */
+/* By then a server that stood still has obeyed the renewals that lay there, and has handed on to those who waited. */
 static int64_t stood_until_ns;
 
 static void note_standstill(const struct seen *seen)
