@@ -38,7 +38,7 @@ static int say(char *text, size_t size, bool news)
     return used;
 }
 
-/* Read until the subscription is asked for, and answer all in one write. */
+/* Read until the subscription is asked for, and answer all in one write. A connector that is woken hangs up, and asks anew. */
 static void answer(int fd)
 {
     char bytes[4096] = "", text[1024];
@@ -47,6 +47,8 @@ static void answer(int fd)
     while (strstr(bytes, "+switch-master") == NULL && got < sizeof bytes - 1 &&
            (more = recv(fd, bytes + got, sizeof bytes - 1 - got, 0)) > 0)
         got += (size_t)more;
+    if (got == 0)
+        return;
     int length = say(text, sizeof text, atomic_fetch_add(&asked, 1) == 0);
     (void)!send(fd, text, (size_t)length, MSG_NOSIGNAL);
 }
