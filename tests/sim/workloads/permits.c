@@ -99,6 +99,13 @@ static int take(struct person *person, unsigned permits)
 
 /* --- leased ------------------------------------------------------------------------------------------------------- */
 
+/* Of what this thread took since it began: a fault may have, and whoever deleted the semaphore has. */
+static bool may_have_lost_it(const struct person *person)
+{
+    const struct model *model = model_of(person->fleet);
+    return !person->fleet->is_faultless || began_in % 2 != 0 || began_in != model->generation;
+}
+
 /* What was taken by several calls has the new lease, or the call says that it has not. */
 static void extend(struct person *person)
 {
@@ -107,7 +114,7 @@ static void extend(struct person *person)
     memset(model_of(person->fleet)->taken[person->machine][person->number], 0,
            sizeof(struct taken) * HOLDS); /* it may be shorter */
     int code = lk_sem_extend(&objects->sem, lease_ms);
-    must_allow(person->fleet, "lk_sem_extend()", code, person->fleet->is_faultless ? 0 : ESTALE);
+    must_allow(person->fleet, "lk_sem_extend()", code, may_have_lost_it(person) ? ESTALE : 0);
     if (code != 0)
         return;
     code = lk_sem_remaining(&objects->sem, &left_ms);
@@ -128,7 +135,7 @@ static void see_how_long(struct person *person, unsigned holds, const unsigned *
     for (unsigned i = 0; i < holds; i++)
         model->taken[person->machine][person->number][i] = (struct taken){ 0 };
     if (code != 0) {
-        must(!person->fleet->is_faultless, "leased permits are lost without a fault");
+        must(may_have_lost_it(person), "leased permits are lost without a fault");
         return;
     }
     int64_t until_ns = asked_ns + left_ms * 990000;
@@ -167,7 +174,7 @@ static void use_leased(struct person *person)
         see_how_long(person, holds, permits);
     forget_taken(person);
     int code = lk_sem_release(&objects->sem, all);
-    must_allow(fleet, "a release of leased permits", code, fleet->is_faultless && !model->has_deletions ? 0 : ESTALE);
+    must_allow(fleet, "a release of leased permits", code, may_have_lost_it(person) ? ESTALE : 0);
 }
 
 /* One that belongs to nobody; others who know its id ask for less time than it has. */
@@ -204,7 +211,7 @@ static void use_id(struct person *person)
     }
     forget_taken(person);
     code = lk_sem_releaseid(&objects->sem, id);
-    must(code == 0 || !fleet->is_faultless || model->has_deletions, "lk_sem_releaseid() returned %s", code_name(code));
+    must(code == 0 || may_have_lost_it(person), "lk_sem_releaseid() returned %s", code_name(code));
 }
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
