@@ -2,7 +2,7 @@
 /*
  * life_test.c - clients of a cluster begin, fork and end, also while nodes are down or stand still
  *
- * labels: threads
+ * labels: fullthreads
  * simulated: yes
  * seconds: 38
  * timeout: 240

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define OPTIONS "lease=10s&command_timeout=1s&poll=200ms"
-enum { NAMES = 3, WORKERS = 6, RUNS_MS = 12000, PATIENCE_MS = 8000 };
+enum { NAMES = 3, WORKERS = 6, RUNS_MS = 8000, PATIENCE_MS = 8000 };
 
 static atomic_int inside[NAMES], overlaps, disorders, taken, refused, unexpected;
 static atomic_bool over;

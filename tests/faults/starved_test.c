@@ -3,7 +3,7 @@
  * starved_test.c - F65: the thread that renews gets no time to run
  *
  * labels: memory
- * seconds: 10
+ * seconds: 6
  * processors: 8
  */
 #include "subject.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEASE_MS = 200, HOGS = 8, FOR_MS = 1500 };
+enum { LEASE_MS = 200, HOGS = 8, FOR_MS = 800 };
 
 static int over;
 

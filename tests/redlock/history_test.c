@@ -46,7 +46,7 @@ static void count(int *number)
 static int64_t lasts_ms(void)
 {
     const char *seconds = getenv("LATCHKEY_HISTORY_SECONDS");
-    return seconds != NULL ? 1000 * atoll(seconds) : getenv("LATCHKEY_TEST_FULL") != NULL ? 60000 : 6000;
+    return seconds != NULL ? 1000 * atoll(seconds) : getenv("LATCHKEY_TEST_FULL") != NULL ? 60000 : 4000;
 }
 
 /*

@@ -8,7 +8,6 @@
  * work. Likewise on a server that is out of memory: what takes is refused and leaves nothing, what gives back
  * is done.
  *
- * labels: memory
  * seconds: 26
  * processors: 5
  * timeout: 300
