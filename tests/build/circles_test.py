@@ -14,16 +14,15 @@ import sys
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 
 
-def symbols(nm, path):
-    """The names that an object file defines for others, and those that it wants."""
-    defined, wanted = set(), set()
-    for line in subprocess.run([nm, path], check=True, capture_output=True, text=True).stdout.splitlines():
-        kind, name = line.split()[-2:]
-        if kind in "TDBRVW":
-            defined.add(name)
-        elif kind == "U":
-            wanted.add(name)
-    return defined, wanted
+def symbols(nm, paths):
+    """The names that each object file defines for others, and those that it wants: {path: (defined, wanted)}."""
+    found = {path: (set(), set()) for path in paths}
+    for line in subprocess.run([nm, "-A", *paths], check=True, capture_output=True, text=True).stdout.splitlines():
+        path, rest = line.split(":", 1)
+        kind, name = rest.split()[-2:]
+        if kind in "TDBRVWU":
+            found[path][kind == "U"].add(name)
+    return found
 
 
 def leans(files):
@@ -50,10 +49,11 @@ def circles(edges):
 def modules(nm, build):
     """The files of each module that was built, with their symbols. A build folder keeps what has no source any more."""
     found = {}
-    for path in sorted(pathlib.Path(build, "src").glob("*/CMakeFiles/latchkey_*.dir/*.c.o")):
-        module, name = path.parts[-4], path.name.removesuffix(".c.o")
+    paths = sorted(str(path) for path in pathlib.Path(build, "src").glob("*/CMakeFiles/latchkey_*.dir/*.c.o"))
+    for path, its in symbols(nm, paths).items():
+        module, name = pathlib.Path(path).parts[-4], pathlib.Path(path).name.removesuffix(".c.o")
         if (SOURCES / module / f"{name}.c").exists():
-            found.setdefault(module, {})[name] = symbols(nm, path)
+            found.setdefault(module, {})[name] = its
     return found
 
 
