@@ -71,6 +71,7 @@ struct lk__waiter {
     const char *name;         /* "orders", for tracepoints */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
     bool absent;              /* an ask was told that there is nothing to wait for any more */
+    bool rested;              /* an ask said so */
     struct lk__entry entry;   /* under waiters->mu */
     struct lk__ear *ear;      /* under waiters->mu: by which it hears; NULL: by none yet */
     struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
@@ -180,6 +181,9 @@ int64_t lk__handover_restterms(const struct lk__options *options);
 int64_t lk__handover_liveness(const struct lk__options *options);
 /* The same of a waiter that rests, see RESTS_MS of queue.lua; 0: none does. */
 int64_t lk__handover_rest(const struct lk__options *options);
+
+/* For how long after its last ask there may be something of a waiter: its place, and what was handed to that. */
+int64_t lk__handover_lasts(const struct lk__options *options, bool leased, bool rested);
 
 /* How long the subscription may be silent while somebody waits, before it is pinged. */
 int64_t lk__handover_pingms(const struct lk__options *options);

@@ -75,6 +75,14 @@ int64_t lk__handover_restterms(const struct lk__options *options)
     return liveness_2048ths(lk__handover_rest(options)) - liveness_2048ths(lk__handover_liveness(options));
 }
 
+int64_t lk__handover_lasts(const struct lk__options *options, bool leased, bool rested)
+{
+    int64_t silent_ms = liveness_2048ths(lk__handover_liveness(options)) / 2048;
+    if (rested)
+        silent_ms = liveness_2048ths(lk__handover_rest(options)) / 2048 + LK__LIVENESS_MIN_MS; /* it may be called */
+    return silent_ms + claim_of(options, leased);
+}
+
 int64_t lk__handover_terms(const struct lk__options *options, bool leased)
 {
     int64_t claim_ms = claim_of(options, leased);

@@ -187,6 +187,7 @@ static struct lk__step ask(struct lk__attempt *attempt, bool eval)
         return lk__acquirefsm_cancel(a, now_us, rc);
     attempt->asks++;
     attempt->rests = rests;
+    waiter->rested |= rests;
     lk__acquirefsm_restsfrom(a, rests);
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }

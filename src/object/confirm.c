@@ -18,12 +18,21 @@ struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
     return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
 }
 
+/* For how long something of it may be at the server: an unseen grant, its place in the queue, what is handed to that. */
+static int64_t lasts_ms(const struct lk__acquire *acquire)
+{
+    const struct lk__options *options = acquire->op->object->client->options;
+    int64_t ms = lk__handover_lasts(options, acquire->release == NULL, acquire->waiter.rested);
+    if (acquire->try_only || ms < acquire->asked_ms)
+        ms = acquire->asked_ms;
+    return 2 * options->command_timeout_ms + ms;
+}
+
 void lk__acquire_takeback(struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
-    int64_t end_us =
-        lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
     struct lk__outboxentry *release = lk__acquire_release(acquire);
+    int64_t end_us = lk__now_us() + 1000 * lasts_ms(acquire);
     release->flags |= LK__SENT_AGAIN;
     if (acquire->release == NULL) /* else a late copy is known by the record */
         release->past = result->duplicates_until;

@@ -15,6 +15,7 @@
 enum { LEASE_MS = 3000, COMMAND_MS = 900 };
 
 #define OPTIONS "lease=3s&command_timeout=900ms&poll=200ms"
+#define BRIEF "lease=400ms&command_timeout=100ms&retry_max=100ms"
 
 static struct proxy *p;
 static lk_client_t *ours, *theirs;
@@ -105,6 +106,43 @@ static void unanswered_releases_end(struct world *w, const struct subject_kind *
     }
 }
 
+static int fall_silent(void *arg)
+{
+    sleep_ms(*(int64_t *)arg);
+    proxy_stall(p, PROXY_BOTH);
+    return 0;
+}
+
+/* A wait that is cut off stands in the queue still, where something is handed to it. By the moment told that is over. */
+static void places_end(struct world *w, const struct subject_kind *kind, int64_t wait_ms)
+{
+    int64_t silent_ms = wait_ms - 100;
+    struct worker silence;
+    p = proxy_begin(w);
+    theirs = world_client(w, "lease=20s");
+    ours = proxy_client(p, BRIEF);
+    mine = world_subject(w, ours, kind, "thing");
+    other = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, subject_take(other, 1000));
+    worker_start(&silence, fall_silent, &silent_ms);
+    assert_lk(EIO, subject_take(mine, wait_ms));
+    sleep_ms(lk_errorsettles());
+    worker_join(&silence);
+    assert_lk(0, subject_give(other));
+    assert_int_equal(0, subject_held(w, other));
+    proxy_resume(p);
+}
+
+static void places_of_the_impatient_end(struct world *w, const struct subject_kind *kind)
+{
+    places_end(w, kind, 500);
+}
+
+static void places_of_those_who_rest_end(struct world *w, const struct subject_kind *kind)
+{
+    places_end(w, kind, 9000);
+}
+
 /* After a known outcome there is nothing to wait for. */
 static void known_outcomes_are_settled(struct world *w, const struct subject_kind *kind)
 {
@@ -180,7 +218,8 @@ static void no_script_is_no_flood(struct world *w)
 
 int main(void)
 {
-    int failed = subject_run(unseen_grants_end, unanswered_releases_end, known_outcomes_are_settled);
+    int failed = subject_run(unseen_grants_end, unanswered_releases_end, places_of_the_impatient_end,
+                             places_of_those_who_rest_end, known_outcomes_are_settled);
     return failed + world_run(a_slow_clock_is_allowed_for, unseen_parts_end_with_their_lease,
                               an_unreadable_release_goes_on, no_script_is_no_flood);
 }

@@ -33,7 +33,6 @@ enum {
     GRANTS_MAX = 64, /* of a name, that are remembered */
     NAP_MS = 50,
     CLAIM_MS = 4000,  /* what is handed over lasts as long, until its holder confirms it */
-    SILENT_MS = 2500, /* who is silent for longer is handed nothing */
     GHOST_MS = 500,   /* by then what was given back, or not acquired, is not at the server */
     LASTS_MS = 14000, /* an engine's fault, at most */
     SERVED_MS = 10000 /* when all is quiet, each user has its turn within that */
@@ -1021,22 +1020,6 @@ static void note_time(const struct seen *seen, int64_t there_us)
         first_look = last_look;
 }
 
-/* By then a server that stood still has obeyed the renewals that lay there, and has handed on to those who waited. */
-static int64_t stood_until_ns;
-
-static void note_standstill(const struct seen *seen)
-{
-    if (seen->after_ns - seen->before_ns > 50000000)
-        stood_until_ns = seen->after_ns;
-}
-
-static int64_t free_by_ns(const struct hold *was)
-{
-    int64_t ms = SILENT_MS + (was->lease_most_ms > CLAIM_MS ? was->lease_most_ms : CLAIM_MS);
-    int64_t by_ns = stood_until_ns != 0 ? stood_until_ns + ms * 1020000 : 0;
-    return was->free_by_ns > by_ns ? was->free_by_ns : by_ns;
-}
-
 /* `was` is what the hold was before the server was asked. */
 static void judge_hold(const struct shared *s, const struct name *name, const struct hold *was, const struct hold *is,
                        const struct seen *seen)
@@ -1065,7 +1048,7 @@ static void judge_hold(const struct shared *s, const struct name *name, const st
              "%s: a lease of %lld ms has %lld left", name->text, (long long)was->lease_most_ms,
              (long long)seen->left_ms);
     if (was->state == IDLE && seen->count > 0 && !name->is_used_wrongly)
-        must(seen->before_ns <= free_by_ns(was) + GHOST_MS * 1000000LL,
+        must(seen->before_ns <= was->free_by_ns + GHOST_MS * 1000000LL,
              "%s: the server has it %lld ms after it has to be free, since %s: %s", name->text,
              (long long)(seen->before_ns - was->free_by_ns) / 1000000, was->ended_with, seen->owner);
 }
@@ -1095,7 +1078,6 @@ static void look_at_server(struct world *w, struct shared *s)
     seen.before_ns = true_ns();
     redisReply *reply = ask(w, s);
     seen.after_ns = true_ns();
-    note_standstill(&seen);
     if (reply != NULL)
         note_time(&seen, reply->element[reply->elements - 1]->integer);
     for (unsigned i = 0; reply != NULL && i + 1 < reply->elements; i++) {
