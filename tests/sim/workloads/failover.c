@@ -324,7 +324,7 @@ static void use_it(struct user *user, int code)
     int64_t end_ns = true_ns() + length_ms * NS_PER_MS;
     if (code == EOWNERDEAD)
         (void)lk_mutex_consistent(mutex);
-    while (true_ns() < end_ns && look(user))
+    while (true_ns() < end_ns && !gate_is_open(&shared->over) && look(user))
         rest_ms(luck_about(&user->luck, 1, 40));
     give_back(user);
 }
