@@ -390,9 +390,9 @@ int64_t lk__lease_endsby(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
-    int64_t lease_ms = longest_ms(lease);
+    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_us;
     lk__mu_unlock(&dog->mu);
     int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
-    int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms, dog->options->clock_skew_ms);
-    return (renewed_us > known_us ? renewed_us : known_us) + late_us;
+    int64_t ends_us = lk__guard_us(lease_ms, dog->options->clock_skew_ms) + (renewed_us > known_us ? renewed_us : known_us);
+    return (longer_us > ends_us ? longer_us : ends_us) + dog->options->command_timeout_ms * 1000;
 }

@@ -178,6 +178,35 @@ static void unseen_parts_end_with_their_lease(struct world *w)
     assert_int_equal(3, value);
 }
 
+/* Whoever extended a hold for less, and had no answer, may have left the longer lease at the server. */
+static void longer_leases_end(struct world *w)
+{
+    p = proxy_begin(w);
+    ours = proxy_client(p, "lease=9s&command_timeout=300ms");
+    lk_mutex_t *m = world_mutex(w, ours, "thing", NULL);
+    assert_lk(0, lk_mutex_lock(m));
+    proxy_stall(p, PROXY_BOTH);
+    assert_lk(EIO, lk_mutex_extend(m, 2000));
+    assert_lk(EIO, lk_mutex_unlock(m));
+    sleep_ms(lk_errorsettles());
+    assert_false(world_exists(w, "thing"));
+    proxy_resume(p);
+}
+
+/* A shorter lease that the server has is all there is. */
+static void shorter_leases_end_sooner(struct world *w)
+{
+    p = proxy_begin(w);
+    ours = proxy_client(p, "lease=9s&command_timeout=300ms");
+    lk_mutex_t *m = world_mutex(w, ours, "thing", NULL);
+    assert_lk(0, lk_mutex_lock(m));
+    assert_lk(0, lk_mutex_extend(m, 2000));
+    proxy_stall(p, PROXY_BOTH);
+    assert_lk(EIO, lk_mutex_unlock(m));
+    assert_between(lk_errorsettles(), 1, 2500);
+    proxy_resume(p);
+}
+
 /* What the real server answered is made unreadable on its way: the release goes on, at its own pace. */
 static void an_unreadable_release_goes_on(struct world *w)
 {
@@ -220,6 +249,6 @@ int main(void)
 {
     int failed = subject_run(unseen_grants_end, unanswered_releases_end, places_of_the_impatient_end,
                              places_of_those_who_rest_end, known_outcomes_are_settled);
-    return failed + world_run(a_slow_clock_is_allowed_for, unseen_parts_end_with_their_lease,
-                              an_unreadable_release_goes_on, no_script_is_no_flood);
+    return failed + world_run(a_slow_clock_is_allowed_for, unseen_parts_end_with_their_lease, longer_leases_end,
+                              shorter_leases_end_sooner, an_unreadable_release_goes_on, no_script_is_no_flood);
 }
