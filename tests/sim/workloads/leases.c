@@ -8,7 +8,7 @@
  *
  * Belief   A holder that is told that its hold is good for some time believes that until then, or until it makes a call
  *          that may change it. All beliefs are in true time. The server has what is believed, for as long, and nobody
- *          else believes it.
+ *          else believes it. Where an extend was not sent yet, a renewal asks for its lease: no longer is believed.
  * Excuse   A hold may be lost in a storm, in an outage that lasts for more than a quarter of the shortest lease, when
  *          its key is taken away, when it is fixed or has a limit. Else it may not.
  */
@@ -78,8 +78,10 @@ struct hold {
     char prefix[64]; /* of its owner ids */
     int levels, levels_there;
     bool levels_known, fixed, limited;
-    int64_t lease_most_ms;          /* of those that it may have asked for */
-    int64_t began_ns, held_ns;      /* its lock was called, and returned */
+    int64_t lease_most_ms;     /* of those that it may have asked for */
+    int extending;             /* calls under way */
+    int64_t unsent_ms;         /* what they ask for, or a renewal will that follows them; 0: nothing else than before */
+    int64_t began_ns, held_ns; /* its lock was called, and returned */
     int64_t asked_ns, until_ns;     /* the belief */
     const char *ended_with;         /* idle: the last code */
     int64_t free_by_ns;             /* idle: nothing of it is at the server from then on */
@@ -264,6 +266,8 @@ static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mute
     if (code == ESTALE)
         return false;
     must(code == 0, "lk_mutex_remaining() of a hold returned %s", code_name(code));
+    if (hold->unsent_ms != 0 && hold->unsent_ms < left_ms)
+        left_ms = hold->unsent_ms;
     int64_t lasts_ns = in_true_time(machine, (left_ms - 1) * 1000000);
     if (hold->version != version)
         return true;
@@ -330,6 +334,8 @@ static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *
     hold->levels_known = true;
     hold->lost_ns = 0;
     hold->keep_ms = 0;
+    if (hold->extending == 0)
+        hold->unsent_ms = 0;
     hold->token = 0;
 }
 
@@ -512,7 +518,13 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
     doubt(hold);
     if (lease_ms > hold->lease_most_ms)
         hold->lease_most_ms = lease_ms;
+    if (hold->unsent_ms == 0 || lease_ms < hold->unsent_ms)
+        hold->unsent_ms = lease_ms;
+    hold->extending++;
     int code = lk_mutex_extendby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), owner, lease_ms);
+    hold->extending--;
+    if (code != ENOTCONN && hold->extending == 0)
+        hold->unsent_ms = 0;
     must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s",
          code_name(code), lk_errortext());
     return code;
