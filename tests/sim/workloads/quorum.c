@@ -73,6 +73,7 @@ struct name {
     uint64_t number;       /* of the belief */
     int64_t called_ns;     /* the call that got it */
     int64_t good_until_ns; /* as far as its holder was told; 0: nobody */
+    unsigned extends;      /* each may have made that less for a while */
     uint64_t doubted;      /* a belief of which the servers know too little */
     int64_t served_ns;
     uint64_t token;
@@ -302,6 +303,7 @@ static void ask_about(struct user *user, struct name *name, uint64_t number)
     case 1:
         if (name->number == number)
             name->good_until_ns = 0; /* it may become less */
+        name->extends++;
         code = lk_redlock_extend(redlock, luck_about(&user->luck, shared->longest_ms / 2, shared->longest_ms));
         judge_length(user, "lk_redlock_extend()", began_ns, shared->command_ms);
         judge_code(shared, "lk_redlock_extend()", code, began_ns, 0, ESTALE, EIO, ECANCELED);
@@ -1136,6 +1138,7 @@ static void look_at_lease(struct driver *d, struct name *name)
     char holders[SERVERS_MOST][160];
     int64_t ends_ns[SERVERS_MOST] = { 0 }, until_ns = name->good_until_ns, now_ns = true_ns();
     uint64_t number = name->number;
+    unsigned extends = name->extends;
     int excused = 0, have = 0;
     if (until_ns <= now_ns || shared->forgot_ns >= name->called_ns)
         return;
@@ -1155,7 +1158,7 @@ static void look_at_lease(struct driver *d, struct name *name)
             same += strcmp(holders[i], holders[j]) == 0 && ends_ns[j] >= until_ns;
         have = same > have ? same : have;
     }
-    if (true_ns() >= until_ns || name->number != number || name->good_until_ns < until_ns ||
+    if (true_ns() >= until_ns || name->number != number || name->extends != extends || name->good_until_ns < until_ns ||
         have + excused >= shared->majority)
         return;
     name->doubted = number;
@@ -1193,14 +1196,22 @@ static void look(struct driver *d)
 
 /* --- the driver: rounds ------------------------------------------------------------------------------------------- */
 
+/* A server that is old enough to vote loses what it has: its leases end an hour early. */
+static void set_clock(struct driver *d, int i)
+{
+    struct shared *shared = d->shared;
+    if (true_ns() - shared->at[i].began_ns >= shared->longest_ms * 1000000)
+        shared->forgot_ns = true_ns();
+    *d->clocks_us[i] = 0;
+    d->step_ns[i] = 0;
+}
+
 static void end_faults(struct driver *d, bool all)
 {
     int64_t now_ns = true_ns();
     for (int i = 0; i < d->shared->servers; i++)
-        if (d->step_ns[i] != 0 && (all || d->step_ns[i] <= now_ns)) {
-            *d->clocks_us[i] = 0;
-            d->step_ns[i] = 0;
-        }
+        if (d->step_ns[i] != 0 && (all || d->step_ns[i] <= now_ns))
+            set_clock(d, i);
     for (int i = 0; i < d->shared->servers; i++)
         if (d->shared->at[i].state != WELL && (all || d->shared->at[i].repair_ns <= now_ns))
             repair(d, i);
