@@ -220,6 +220,19 @@ static void note(struct user *user, const char *what, int64_t asked_ns, int code
         (struct note){ asked_ns, true_ns(), what, (char)('a' + user->slot->name), user->machine->number, code };
 }
 
+/* docs/keys.md has it. */
+static int64_t claim_ms(const struct shared *shared)
+{
+    int64_t ms = later(later(3000, 2 * shared->timeout_ms), 4 * shared->skew_ms);
+    return ms < shared->lease_ms ? ms : shared->lease_ms;
+}
+
+/* A node was away before what had been handed over was renewed: until then it is as long as a claim. */
+static bool was_claimed(const struct shared *shared, const struct slot *slot)
+{
+    return slot->until_ns <= slot->entered_ns + claim_ms(shared) * NS_PER_MS && shared->excused_ns >= slot->entered_ns;
+}
+
 /* Has it time left? What it says is a promise. */
 static bool look(struct user *user)
 {
@@ -230,7 +243,7 @@ static bool look(struct user *user)
     must(code == 0 || code == ESTALE, "lk_mutex_remaining() returned %d", code);
     if (code != 0) {
         note(user, "look", asked_ns, code);
-        keep(shared, !shared->is_cluster || slot->fixed, "a hold was not renewed");
+        keep(shared, !shared->is_cluster || slot->fixed || was_claimed(shared, slot), "a hold was not renewed");
         judge_loss(shared, slot, asked_ns);
         shared->names[slot->name].lost = true;
         shared->names[slot->name].freed_ns = true_ns();
@@ -463,12 +476,12 @@ static void print_master(unsigned number)
  */
 static int64_t claims_ms(const struct shared *shared, unsigned number)
 {
-    int64_t claim_ms = later(later(3000, 2 * shared->timeout_ms), 4 * shared->skew_ms), ms = 0;
+    int64_t ms = 0;
     for (unsigned i = 0; i < MACHINES; i++) {
         bool waits = false;
         for (unsigned thread = 0; thread < THREADS; thread++)
             waits |= shared->slots[i][thread].doing == ASKS && shared->slots[i][thread].name == number;
-        ms += shared->stopped[i] && waits ? claim_ms : 0;
+        ms += shared->stopped[i] && waits ? claim_ms(shared) : 0;
     }
     return ms > 0 ? ms + shared->poll_ms * 12 / 10 : 0;
 }
