@@ -7,6 +7,8 @@
  */
 #include "acquire/fsm_inside.h"
 
+enum { MIGRATES_PAUSE_US = 1000000 }; /* no message tells a newcomer that its slot has moved */
+
 /* The server refused an ask: its script did nothing, or was stopped in its middle. */
 static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__reply *reply)
 {
@@ -18,6 +20,8 @@ static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us
         if (a->pause_ms == 0)
             a->pause_ms = a->set.retry_min_ms;
         lk__fsm_pausenext(a, now_us);
+        if (lk__reply_is(reply, "TRYAGAIN"))
+            a->next_us = lk__fsm_earlier(a->next_us, now_us + MIGRATES_PAUSE_US);
         return lk__fsm_proceed(a, now_us);
     }
     bool unbegun = lk__reply_is(reply, "NOSCRIPT") || lk__acl_unbegun(reply);

@@ -81,6 +81,20 @@ static void the_next_one_has_it_soon(struct world *w)
     }
 }
 
+/* Who comes meanwhile stands in no queue yet, and hears nothing. */
+static void who_comes_meanwhile_has_it_soon(struct world *w)
+{
+    struct cluster *c = cluster_begin(w, false);
+    const char *name = cluster_name(c, 0, "orders");
+    struct subject *mine = world_subject(w, cluster_client(c, "lease=60s&command_timeout=500ms"), subject_kinds, name);
+    struct errand errand;
+    cluster_beginmove(c, cluster_slot(c, name), 0, 1);
+    errand_start(&errand, mine, 4 * PATIENT_MS);
+    sleep_ms(2 * MIGRATES_MS);
+    finish_move(c, name, 0, 1);
+    expect_soon(&errand, now_ms());
+}
+
 /* Nobody waits: who comes then finds it free, and did not have to wait for a lease. A number cannot: it has a record. */
 static void it_is_free_at_once(struct world *w)
 {
@@ -293,7 +307,8 @@ static void who_rests_is_called(struct world *w)
 
 int main(void)
 {
-    return world_run(the_next_one_has_it_soon, it_is_free_at_once, a_hold_that_was_lost_is_not_given_back,
-                     permits_go_back_one_by_one, a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept,
+    return world_run(the_next_one_has_it_soon, who_comes_meanwhile_has_it_soon, it_is_free_at_once,
+                     a_hold_that_was_lost_is_not_given_back, permits_go_back_one_by_one,
+                     a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept,
                      a_client_that_closes_gives_back, a_close_does_not_wait_for_the_next_one, who_rests_is_called);
 }
