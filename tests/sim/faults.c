@@ -43,6 +43,16 @@ static uint64_t draw_length(void)
     return ns + sim_drawbelow(FAULTS, ns);
 }
 
+/* A lateness of what was sent before a cut: here each logarithm is as likely, because only a late request does harm. */
+static uint64_t draw_lateness(void)
+{
+    uint64_t ns = NS_PER_MS / 10, doublings = 0;
+    while (ns << doublings < world->set.longest_ns)
+        doublings++;
+    ns <<= sim_drawbelow(FAULTS, doublings + 1);
+    return ns + sim_drawbelow(FAULTS, ns);
+}
+
 static bool is_due(enum trouble trouble)
 {
     if (--world->until[trouble] != 0)
@@ -79,14 +89,15 @@ void sim_trouble(struct file *file)
         return;
     struct file *peer = &world->files[file->peer];
     uint64_t length_ns = draw_length();
+    uint64_t late_ns = cut && world->set.far && sim_drawbelow(FAULTS, 2) == 0 ? draw_lateness() : 0;
     if (file->is_pair || file->proc == DRIVER || peer->proc == DRIVER)
         return;
     if (hold && sim_fault("hold what is sent"))
         peer->held_until_ns = world->now_ns + length_ns;
     if (alone && sim_fault("isolate"))
         isolate(&world->procs[sim_proc()], length_ns);
-    if (cut && sim_fault("cut"))
-        sim_cut(file);
+    if (cut && sim_fault(late_ns != 0 ? "cut, and what was sent arrives late" : "cut"))
+        late_ns != 0 ? sim_cutlate(file, late_ns) : sim_cut(file);
 }
 
 /* --- clocks of machines ------------------------------------------------------------------------------------------- */

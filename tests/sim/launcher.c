@@ -29,6 +29,12 @@ void sim_cut(struct file *file)
     (void)file;
 }
 
+void sim_cutlate(struct file *file, uint64_t late_ns)
+{
+    (void)file;
+    (void)late_ns;
+}
+
 void sim_alarmdue(uint32_t proc, uint32_t generation)
 {
     (void)proc;

@@ -676,6 +676,23 @@ void sim_cut(struct file *file)
     }
 }
 
+/* As by a box between them: this end hears of it now; what it sent comes to the other end, late, and then the end. */
+void sim_cutlate(struct file *file, uint64_t late_ns)
+{
+    struct file *peer = &world->files[file->peer];
+    if (peer->held_until_ns < world->now_ns + late_ns)
+        peer->held_until_ns = world->now_ns + late_ns;
+    peer->peer = 0;
+    if (!file->no_more_out)
+        send_segment(peer, new_segment(END, NULL, 0));
+    free_segments(&file->way_first, &file->way_last);
+    file->way_bytes = 0;
+    file->generation++;
+    file->peer = 0;
+    file->is_deaf = true;
+    send_segment(file, new_segment(RESET, NULL, 0));
+}
+
 int shutdown(int fd, int how)
 {
     struct file *file = sim_file(fd);

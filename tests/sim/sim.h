@@ -290,6 +290,7 @@ void sim_connected(uint32_t file, uint32_t generation);
 ssize_t sim_receive(struct file *file, void *bytes, size_t length, int flags);
 ssize_t sim_send(struct file *file, const void *bytes, size_t length, int flags);
 void sim_cut(struct file *file);
+void sim_cutlate(struct file *file, uint64_t late_ns);
 /* Until the file changes. False: time is over, or (errno EINTR) a signal came. */
 bool sim_waitfile(const char *call, struct file *file, uint64_t deadline_ns);
 void sim_enterfile(struct file *file);

@@ -77,6 +77,7 @@ struct hold {
     uint64_t version, owner, token;
     char prefix[64]; /* of its owner ids */
     int levels, levels_there;
+    int64_t levels_ns; /* the last call that may have changed them returned */
     bool levels_known, fixed, limited;
     int64_t lease_most_ms;     /* of those that it may have asked for */
     int extending;             /* calls under way */
@@ -332,6 +333,7 @@ static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *
     hold->began_ns = true_ns();
     hold->levels = hold->levels_there = 0;
     hold->levels_known = true;
+    hold->levels_ns = 0;
     hold->lost_ns = 0;
     hold->keep_ms = 0;
     if (hold->extending == 0)
@@ -466,11 +468,17 @@ static void keep(struct machine *machine, struct hold *hold, unsigned n, unsigne
         hold->kept_until_ns = until_ns;
 }
 
+/* A copy of the last call that comes after this one leaves the server with that one's number: docs/keys.md. */
+static bool levels_are_sure(const struct shared *s, const struct hold *hold)
+{
+    return !s->plan.storm || true_ns() - hold->levels_ns > longer(&s->plan, 2 * s->plan.timeout_ms * 1000000);
+}
+
 static int one_level_less(struct user *user, struct hold *hold, unsigned n)
 {
     struct shared *s = user->machine->s;
     unsigned handle = (unsigned)luck_below(&user->luck, HANDLES);
-    bool local = s->plan.attrs[n][handle].nested_local != 0;
+    bool local = s->plan.attrs[n][handle].nested_local != 0, sure = levels_are_sure(s, hold);
     doubt(hold);
     int code = lk_mutex_unlockby(handle_of(user, n, handle), user->owner);
     must(is_call_code(s, &s->names[n], code), "%s: an unlock of one level returned %s: %s", s->names[n].text,
@@ -478,7 +486,8 @@ static int one_level_less(struct user *user, struct hold *hold, unsigned n)
     hold->levels--;
     if (!local)
         hold->levels_there = hold->levels;
-    hold->levels_known &= code == 0;
+    hold->levels_known &= code == 0 && sure;
+    hold->levels_ns = true_ns();
     hold->version++;
     return code;
 }
@@ -542,11 +551,12 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
     how.owner = user->owner;
     how.lease_ms =
         luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
-    bool levels_known = hold->levels_known;
+    bool levels_known = hold->levels_known && levels_are_sure(s, hold);
     doubt(hold);
     hold->levels_known = false;
     int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
     hold->levels_known = levels_known && (code == 0 || code == EDEADLK);
+    hold->levels_ns = true_ns();
     hold->version++;
     if (attr->type == LK_MUTEX_ERRORCHECK && code != ESTALE) {
         must(code == EDEADLK, "error checking: locked again, %s", code_name(code));
