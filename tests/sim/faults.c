@@ -34,22 +34,24 @@ void sim_storm(bool on)
         world->until[trouble] = sim_drawtrouble(trouble);
 }
 
-/* Short ones are as likely as long ones: their logarithms are evenly distributed, from a tenth of a millisecond on. */
-static uint64_t draw_length(void)
-{
-    uint64_t ns = NS_PER_MS / 10;
-    while (ns < world->set.longest_ns && sim_drawbelow(FAULTS, 4) != 0)
-        ns *= 2;
-    return ns + sim_drawbelow(FAULTS, ns);
-}
-
-/* A lateness of what was sent before a cut: here each logarithm is as likely, because only a late request does harm. */
-static uint64_t draw_lateness(void)
+/* From a tenth of a millisecond on, with logarithms that are evenly distributed. */
+static uint64_t draw_evenly(void)
 {
     uint64_t ns = NS_PER_MS / 10, doublings = 0;
     while (ns << doublings < world->set.longest_ns)
         doublings++;
     ns <<= sim_drawbelow(FAULTS, doublings + 1);
+    return ns + sim_drawbelow(FAULTS, ns);
+}
+
+/* Most are short. One in eight is of any length, because what comes late, or not in time, is as rare else. */
+static uint64_t draw_length(void)
+{
+    uint64_t ns = NS_PER_MS / 10;
+    if (sim_drawbelow(FAULTS, 8) == 0)
+        return draw_evenly();
+    while (ns < world->set.longest_ns && sim_drawbelow(FAULTS, 4) != 0)
+        ns *= 2;
     return ns + sim_drawbelow(FAULTS, ns);
 }
 
@@ -89,7 +91,7 @@ void sim_trouble(struct file *file)
         return;
     struct file *peer = &world->files[file->peer];
     uint64_t length_ns = draw_length();
-    uint64_t late_ns = cut && world->set.far && sim_drawbelow(FAULTS, 2) == 0 ? draw_lateness() : 0;
+    uint64_t late_ns = cut && world->set.far && sim_drawbelow(FAULTS, 2) == 0 ? draw_evenly() : 0;
     if (file->is_pair || file->proc == DRIVER || peer->proc == DRIVER)
         return;
     if (hold && sim_fault("hold what is sent"))
