@@ -61,8 +61,9 @@ struct plan {
     unsigned machines, users, names, many;
     int64_t lease_ms, timeout_ms, least_lease_ms, hold_ms, wait_ms, storm_ms;
     bool storm, clocks, log_file; /* troubles of the engine; clocks that are wrong; the server has a log */
-    bool extends, nests, ends, owners, forces, limits, tries,
-        busy; /* busy: owners are asked and extended all the time */
+    bool extends, nests, ends, owners, forces, limits, tries;
+    bool busy;  /* owners are asked and extended all the time */
+    bool hasty; /* one call follows the other at once: what failed, too, and waits are short */
     bool faults[FAULTS];
     bool any_fault, is_long; /* long: it is seen that all are served once it is quiet */
     unsigned fault_every_ms;
@@ -612,10 +613,8 @@ static bool do_something(struct user *user, struct hold *hold, unsigned n)
     const struct plan *plan = &user->machine->s->plan;
     lk_mutex_t *mutex = handle_of(user, n, 0);
     int code = 0;
-    switch (luck_below(&user->luck, 8)) {
-    case 0:
-        rest_blindly(user, hold, luck_about(&user->luck, 1, 2 * plan->hold_ms));
-        break;
+    uint64_t kinds = plan->hasty && !luck_onein(&user->luck, 8) ? 5 : 8;
+    switch (1 + luck_below(&user->luck, kinds)) {
     case 1:
         code = plan->extends ? extend(user, user->owner, hold, n) : 0;
         break;
@@ -630,6 +629,9 @@ static bool do_something(struct user *user, struct hold *hold, unsigned n)
         code = lk_mutex_checkby(mutex, user->owner);
         must(is_call_code(user->machine->s, &user->machine->s->names[n], code), "a check returned %s", code_name(code));
         break;
+    case 6:
+        rest_blindly(user, hold, luck_about(&user->luck, 1, 2 * plan->hold_ms));
+        break;
     default:
         rest_ms(luck_about(&user->luck, 1, plan->hold_ms));
     }
@@ -643,7 +645,8 @@ static int take(struct user *user, struct hold *hold, unsigned n, unsigned handl
     lk_mutex_t *mutex = handle_of(user, n, handle);
     lk_how_t how = LK_HOW_INIT;
     how.owner = user->owner;
-    how.timeout_ms = luck_about(&user->luck, 1, plan->wait_ms);
+    how.timeout_ms =
+        luck_about(&user->luck, 1, plan->hasty && !user->machine->s->quiet ? plan->timeout_ms : plan->wait_ms);
     if (luck_onein(&user->luck, 4) && !user->machine->s->quiet) {
         how.lease_ms = luck_about(&user->luck, plan->least_lease_ms, 3 * plan->lease_ms);
         how.fixed = plan->limits ? (int)luck_below(&user->luck, 3) - 1 : 0;
@@ -705,8 +708,8 @@ static bool use(struct user *user, unsigned n)
     keep(machine, hold, n, handle);
     s->served_ns[machine->number][user->number] = true_ns();
     bool good = believe(machine, user->owner, mutex, hold);
-    for (int64_t things = s->quiet ? 1 : luck_about(&user->luck, 1, 12); good && things > 0 && !gate_is_open(&s->over);
-         things--)
+    for (int64_t things = s->quiet ? 1 : luck_about(&user->luck, 1, plan->hasty ? 60 : 12);
+         good && things > 0 && !gate_is_open(&s->over); things--)
         good = s->quiet ? (rest_ms(luck_about(&user->luck, 1, 50)), true) : do_something(user, hold, n);
     if (code == EOWNERDEAD && good) {
         if (!luck_onein(&user->luck, 6) || s->quiet) {
@@ -739,7 +742,7 @@ static int run_episode(void *arg)
             return 0;
         if (s->plan.forces && !s->quiet && luck_onein(&user->luck, 30))
             rob(user->machine, (unsigned)luck_below(&user->luck, s->plan.names));
-        rest_ms(luck_about(&user->luck, 1, s->quiet ? 200 : 1000));
+        rest_ms(luck_about(&user->luck, 1, s->quiet ? 200 : s->plan.hasty ? 20 : 1000));
     }
     return 0;
 }
@@ -1446,6 +1449,7 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->limits = luck_onein(luck, 2);
     plan->tries = luck_onein(luck, 2);
     plan->busy = plan->owners && luck_onein(luck, 2);
+    plan->hasty = luck_onein(luck, 3);
     plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
     for (unsigned kinds = luck_onein(luck, 4) ? 0 : 1 + (unsigned)luck_below(luck, 4); kinds > 0; kinds--)
         plan->any_fault = plan->faults[luck_below(luck, FAULTS)] = true;
@@ -1493,7 +1497,7 @@ static void run_storm(struct driver *d)
 static void say_plan(const struct plan *plan)
 {
     printf("plan: %u machines of %u users, %u names, %u more; lease %lld ms, %lld at least, timeout %lld "
-           "ms%s%s%s%s%s%s%s%s; faults",
+           "ms%s%s%s%s%s%s%s%s%s; faults",
            plan->machines, plan->users, plan->names, plan->many, (long long)plan->lease_ms,
            (long long)plan->least_lease_ms, (long long)plan->timeout_ms, plan->storm ? ", storm" : "",
            plan->clocks ? ", wrong clocks" : "", plan->extends ? ", extends" : "", plan->nests ? ", nests" : "",
@@ -1501,7 +1505,7 @@ static void say_plan(const struct plan *plan)
            plan->busy     ? ", busy owners"
            : plan->owners ? ", owners"
                           : "",
-           plan->forces ? ", forces" : "", plan->limits ? ", limits" : "");
+           plan->forces ? ", forces" : "", plan->limits ? ", limits" : "", plan->hasty ? ", hasty" : "");
     for (int i = 0; i < FAULTS; i++)
         if (plan->faults[i])
             printf(" %d", i);
