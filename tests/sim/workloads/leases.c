@@ -1137,7 +1137,9 @@ struct driver {
 static void watch_for(struct driver *d, int64_t ms)
 {
     for (int64_t until_ms = true_ms() + ms; true_ms() < until_ms;) {
-        int64_t left_ms = until_ms - true_ms(), rests_ms = luck_about(&d->luck, 5, d->s->quiet ? 2000 : 400);
+        bool often = d->s->plan.busy && !d->s->quiet; /* a wrong belief is short where it is renewed all the time */
+        int64_t left_ms = until_ms - true_ms();
+        int64_t rests_ms = often ? luck_about(&d->luck, 1, 20) : luck_about(&d->luck, 5, d->s->quiet ? 2000 : 400);
         rest_ms(rests_ms < left_ms ? rests_ms : left_ms > 0 ? left_ms : 1);
         look_at_server(d->w, d->s);
     }
@@ -1449,6 +1451,7 @@ static void draw_plan(struct shared *s, struct luck *luck)
     plan->limits = luck_onein(luck, 2);
     plan->tries = luck_onein(luck, 2);
     plan->busy = plan->owners && luck_onein(luck, 2);
+    plan->extends |= plan->busy;
     plan->hasty = luck_onein(luck, 3);
     plan->fault_every_ms = (unsigned)luck_about(luck, 200, 5000);
     for (unsigned kinds = luck_onein(luck, 4) ? 0 : 1 + (unsigned)luck_below(luck, 4); kinds > 0; kinds--)
