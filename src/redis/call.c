@@ -136,6 +136,7 @@ static int begin_step(struct lk__ongoing *call, int step)
     call->step = step;
     call->command.script = call->told->command->script->instead[step - 1];
     call->eval = call->late = false;
+    call->request.asking = false; /* its key need not be where the last request was sent */
     return EAGAIN;
 }
 

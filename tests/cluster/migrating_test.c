@@ -231,6 +231,26 @@ static void what_a_robust_one_says_is_kept(struct world *w)
         hand_on_robust(w, c, i % 2 != 0, i / 2 != 0);
 }
 
+/* The hold goes first, and the next time its mark: by then the new node knows the script of each step. */
+static void each_step_goes_where_its_key_is(struct world *w)
+{
+    static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+    struct cluster *c = cluster_begin(w, false);
+    lk_client_t *client = cluster_client(c, OPTIONS);
+    for (int i = 0; i < 2; i++) {
+        char mark[96];
+        const char *name = cluster_name(c, 0, i == 0 ? "hold-" : "mark-");
+        lk_mutex_t *m = world_mutex(w, client, name, &robust);
+        snprintf(mark, sizeof mark, "latchkey:robust:mutex:{%s}", name);
+        assert_lk(0, lk_mutex_lockfor(m, PATIENT_MS));
+        cluster_beginmove(c, cluster_slot(c, name), 0, 1);
+        cluster_movekey(c, i == 0 ? name : mark, 0, 1);
+        assert_lk(0, lk_mutex_unlock(m));
+        finish_move(c, name, 0, 1);
+        assert_int_equal(0, cluster_int(c, 1, "EXISTS %s", name));
+    }
+}
+
 /* --- clients that close, waiters that rest ------------------------------------------------------------------------- */
 
 /* Not with its lease: at once. */
@@ -309,6 +329,6 @@ int main(void)
 {
     return world_run(the_next_one_has_it_soon, who_comes_meanwhile_has_it_soon, it_is_free_at_once,
                      a_hold_that_was_lost_is_not_given_back, permits_go_back_one_by_one,
-                     a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept,
+                     a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept, each_step_goes_where_its_key_is,
                      a_client_that_closes_gives_back, a_close_does_not_wait_for_the_next_one, who_rests_is_called);
 }
