@@ -78,7 +78,9 @@ struct hold {
     uint64_t version, owner, token;
     char prefix[64]; /* of its owner ids */
     int levels, levels_there;
-    int64_t levels_ns; /* the last call that may have changed them returned */
+    int changes;        /* calls under way that may change its lease: what is told meanwhile may be so no more */
+    int64_t levels_ns;  /* the last call that may have changed them returned */
+    int64_t put_off_ms; /* the shortest lease of an extend that failed and may be set by a renewal; 0: none */
     bool levels_known, fixed, limited;
     int64_t lease_most_ms;     /* of those that it may have asked for */
     int extending;             /* calls under way */
@@ -238,6 +240,18 @@ static void doubt(struct hold *hold)
     hold->spared = false;
 }
 
+static void begin_change(struct hold *hold)
+{
+    doubt(hold);
+    hold->changes++;
+}
+
+static void end_change(struct hold *hold)
+{
+    hold->changes--;
+    hold->version++;
+}
+
 /* At `now_ns` this one believes that it holds the name. */
 static void judge_others(struct shared *s, struct hold *hold, int64_t now_ns)
 {
@@ -271,7 +285,9 @@ static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mute
     if (hold->unsent_ms != 0 && hold->unsent_ms < left_ms)
         left_ms = hold->unsent_ms;
     int64_t lasts_ns = in_true_time(machine, (left_ms - 1) * 1000000);
-    if (hold->version != version)
+    if (hold->put_off_ms != 0 && lasts_ns > shorter(&machine->s->plan, hold->put_off_ms * 990000 - 3000000))
+        lasts_ns = shorter(&machine->s->plan, hold->put_off_ms * 990000 - 3000000);
+    if (hold->version != version || hold->changes > 0)
         return true;
     hold->asked_ns = asked_ns;
     hold->until_ns = asked_ns + lasts_ns;
@@ -334,7 +350,7 @@ static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *
     hold->began_ns = true_ns();
     hold->levels = hold->levels_there = 0;
     hold->levels_known = true;
-    hold->levels_ns = 0;
+    hold->levels_ns = hold->put_off_ms = 0;
     hold->lost_ns = 0;
     hold->keep_ms = 0;
     if (hold->extending == 0)
@@ -480,7 +496,7 @@ static int one_level_less(struct user *user, struct hold *hold, unsigned n)
     struct shared *s = user->machine->s;
     unsigned handle = (unsigned)luck_below(&user->luck, HANDLES);
     bool local = s->plan.attrs[n][handle].nested_local != 0, sure = levels_are_sure(s, hold);
-    doubt(hold);
+    begin_change(hold);
     int code = lk_mutex_unlockby(handle_of(user, n, handle), user->owner);
     must(is_call_code(s, &s->names[n], code), "%s: an unlock of one level returned %s: %s", s->names[n].text,
          code_name(code), lk_errortext());
@@ -489,7 +505,7 @@ static int one_level_less(struct user *user, struct hold *hold, unsigned n)
         hold->levels_there = hold->levels;
     hold->levels_known &= code == 0 && sure;
     hold->levels_ns = true_ns();
-    hold->version++;
+    end_change(hold);
     return code;
 }
 
@@ -525,7 +541,8 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
 {
     struct shared *s = user->machine->s;
     int64_t lease_ms = luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms);
-    doubt(hold);
+    bool alone = hold->changes == 0;
+    begin_change(hold);
     if (lease_ms > hold->lease_most_ms)
         hold->lease_most_ms = lease_ms;
     if (hold->unsent_ms == 0 || lease_ms < hold->unsent_ms)
@@ -535,6 +552,11 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
     hold->extending--;
     if (code != ENOTCONN && hold->extending == 0)
         hold->unsent_ms = 0;
+    end_change(hold);
+    if (code == 0 && alone && hold->changes == 0)
+        hold->put_off_ms = 0;
+    else if (code != 0 && (hold->put_off_ms == 0 || lease_ms < hold->put_off_ms))
+        hold->put_off_ms = lease_ms;
     must(is_call_code(s, &s->names[n], code) || (owner != NULL && code == EPERM), "an extend returned %s: %s",
          code_name(code), lk_errortext());
     return code;
@@ -553,12 +575,12 @@ static int nest(struct user *user, struct hold *hold, unsigned n)
     how.lease_ms =
         luck_onein(&user->luck, 3) ? luck_about(&user->luck, s->plan.least_lease_ms, 3 * s->plan.lease_ms) : 0;
     bool levels_known = hold->levels_known && levels_are_sure(s, hold);
-    doubt(hold);
+    begin_change(hold);
     hold->levels_known = false;
     int code = lk_mutex_lockwith(handle_of(user, n, handle), &how);
     hold->levels_known = levels_known && (code == 0 || code == EDEADLK);
     hold->levels_ns = true_ns();
-    hold->version++;
+    end_change(hold);
     if (attr->type == LK_MUTEX_ERRORCHECK && code != ESTALE) {
         must(code == EDEADLK, "error checking: locked again, %s", code_name(code));
         return 0;
@@ -842,6 +864,7 @@ static void judge_risk(const struct machine *machine, const struct hold *hold, c
     const struct plan *plan = &machine->s->plan;
     must(plan->storm || plan->any_fault, "%s: at risk, and nothing is wrong", event->name);
     bool late = plan->storm || plan->faults[STOP_ONE]; /* its renewal may come before the event is fetched */
+    late |= plan->nests; /* a nested lock makes it good for longer, and its renewal is overdue as before */
     must(late || event->remaining_ms <= hold->lease_most_ms * 55 / 100, "%s: at risk when %lld ms of %lld are left",
          event->name, (long long)event->remaining_ms, (long long)hold->lease_most_ms);
 }
@@ -1322,6 +1345,7 @@ static void kill_one(struct driver *d)
         if (hold->state == HELD && hold->token != 0 && !was_robbed(name, hold))
             note_fate(name, hold->token, DIED);
         doubt(hold);
+        hold->changes = 0;
         hold->state = IDLE;
         hold->prefix[0] = 0;
     }
