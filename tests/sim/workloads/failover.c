@@ -331,7 +331,7 @@ static void use_it(struct user *user, int code)
     struct shared *shared = user->machine->shared;
     struct slot *slot = user->slot;
     lk_mutex_t *mutex = &user->machine->mutexes[slot->name];
-    int64_t length_ms = shared->is_slow && luck_onein(&user->luck, 2)
+    int64_t length_ms = shared->is_slow && (slot->fixed || luck_onein(&user->luck, 2))
                             ? (int64_t)luck_below(&user->luck, (uint64_t)shared->longest_ms)
                             : luck_about(&user->luck, 1, shared->longest_ms);
     int64_t end_ns = true_ns() + length_ms * NS_PER_MS;
@@ -381,11 +381,12 @@ static int use(void *arg)
 {
     struct user *user = arg;
     struct slot *slot = user->slot;
-    while (!gate_is_open(&user->machine->shared->over)) {
+    struct shared *shared = user->machine->shared;
+    while (!gate_is_open(&shared->over)) {
         if (!slot->patient) {
             slot->name = (unsigned)luck_below(&user->luck, user->machine->names);
             slot->patient = luck_below(&user->luck, 4) != 0;
-            slot->fixed = luck_onein(&user->luck, 4);
+            slot->fixed = luck_onein(&user->luck, shared->is_slow ? 2 : 4);
             slot->wants_ns = true_ns();
         }
         ask(user);
@@ -539,7 +540,8 @@ struct driver {
     unsigned name_count;
     struct luck luck;
     bool kinds[KINDS];
-    bool has_few; /* other kinds are rare */
+    bool has_few;  /* other kinds are rare */
+    bool replaced; /* since all was well another server may have become the master */
     unsigned machine_count;
     struct machine machines[MACHINES];
     pid_t pids[MACHINES];
@@ -550,11 +552,11 @@ static int64_t silent_ms(const struct shared *shared)
     return shared->lease_ms + shared->skew_ms + 10000 + 4 * shared->poll_ms;
 }
 
-/* A server may still hand something to who is not there any more. */
-static void excuse_the_dead(struct shared *shared)
+/* The next master may still hand something to who is not there any more. */
+static void excuse_the_dead(struct shared *shared, bool replaced)
 {
     for (unsigned i = 0; i < NAMES; i++) {
-        if (shared->names[i].left)
+        if (shared->names[i].left && replaced)
             excuse(&shared->names[i], 10000 + 4 * shared->poll_ms);
         shared->names[i].left = false;
     }
@@ -581,6 +583,7 @@ static void blow(struct driver *driver)
 
 static void may_be_lost(struct driver *driver)
 {
+    driver->replaced = true;
     if (driver->shared->replicas < FAILOVER_NODES - 1)
         driver->shared->lossy_ns = INT64_MAX;
 }
@@ -592,7 +595,7 @@ static void announced(struct driver *driver, int64_t at_ms)
         shared->lossy_ns = (at_ms + TOLD_MS) * NS_PER_MS;
     if (shared->replicas == 0) {
         shared->excused_ns = at_ms * NS_PER_MS;
-        excuse_the_dead(shared);
+        excuse_the_dead(shared, true);
     }
     shared->failovers++;
 }
@@ -689,16 +692,30 @@ static void lose_replicas(struct driver *driver, int master)
         failover_cont(driver->failover, second);
 }
 
+/* One that holds something whose lease ends, if clocks differ: it sets no lease anew at a master whose clock is ahead. */
+static unsigned draw_machine(struct driver *driver)
+{
+    unsigned first = (unsigned)luck_below(&driver->luck, driver->machine_count);
+    for (unsigned i = 0; i < driver->machine_count && driver->shared->differ; i++)
+        for (unsigned thread = 0; thread < THREADS; thread++) {
+            unsigned number = (first + i) % driver->machine_count;
+            const struct slot *slot = &driver->shared->slots[number][thread];
+            if (slot->doing == HOLDS && slot->fixed)
+                return number;
+        }
+    return first;
+}
+
 static void stop_machine(struct driver *driver, void (*again)(struct driver *driver))
 {
     struct shared *shared = driver->shared;
-    unsigned number = (unsigned)luck_below(&driver->luck, driver->machine_count);
+    unsigned number = draw_machine(driver);
     int64_t length_ms = luck_about(&driver->luck, 100, 2 * shared->lease_ms);
     if (!fault_happens("machine %u stands still", number))
         return;
     shared->stopped[number] = true;
     world_stop(driver->pids[number]);
-    if (luck_onein(&driver->luck, 2))
+    if (shared->differ || luck_onein(&driver->luck, 2))
         again(driver);
     rest_ms(length_ms);
     if (shared->lossy_ns != 0 && shared->replicas < FAILOVER_NODES - 1)
@@ -801,7 +818,8 @@ static void settle(struct driver *driver)
     eventually(failover_settled(driver->failover), SETTLES_MS);
     if (shared->excused_ns == INT64_MAX)
         shared->excused_ns = true_ns();
-    excuse_the_dead(shared);
+    excuse_the_dead(shared, driver->replaced);
+    driver->replaced = false;
     if (shared->lossy_ns == INT64_MAX)
         shared->lossy_ns = true_ns() + TOLD_MS * NS_PER_MS;
     rest_ms(SYNC_MS);
@@ -911,7 +929,7 @@ static void draw_cluster(struct shared *shared, struct luck *luck, struct driver
         return;
     shared->longest_ms = luck_onein(luck, 2) ? 20000 : 2 * shared->lease_ms;
     driver->has_few = true;
-    driver->kinds[luck_below(luck, 3)] = true;
+    driver->kinds[luck_onein(luck, 2) ? 2 : 0] = true; /* a node takes no connections, or a slot moves */
 }
 
 /*
@@ -926,7 +944,7 @@ static void draw_long_uses(struct shared *shared, struct luck *luck, struct driv
         driver->kinds[LOSE_REPLICAS] = true;
     else
         driver->kinds[luck_onein(luck, 2) ? CUT_OFF : DEMAND] = true;
-    shared->differ = driver->kinds[DEMAND];
+    shared->differ = driver->kinds[STOP_MACHINE] = driver->kinds[DEMAND];
 }
 
 static void draw_settings(struct shared *shared, struct luck *luck, struct driver *driver)
@@ -944,7 +962,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->is_calm = luck_below(luck, 4) != 0;
     if (driver->w->tls_port != 0 || luck_onein(luck, 3))
         draw_cluster(shared, luck, driver);
-    else if (luck_onein(luck, 2))
+    else if (luck_below(luck, 4) < (shared->replicas > 0 ? 3 : 2))
         draw_long_uses(shared, luck, driver);
     for (enum kind kind = 0; kind < KINDS; kind++)
         driver->kinds[kind] |= luck_onein(luck, driver->has_few ? 8 : 2);
@@ -1052,6 +1070,7 @@ static void run(struct driver *driver)
     struct shared *shared = driver->shared;
     bool storm = !shared->is_calm;
     if (storm) {
+        driver->replaced = true;
         shared->lossy_ns = INT64_MAX;
         storm_begin();
     }
