@@ -764,7 +764,8 @@ static int run_episode(void *arg)
             return 0;
         if (s->plan.forces && !s->quiet && luck_onein(&user->luck, 30))
             rob(user->machine, (unsigned)luck_below(&user->luck, s->plan.names));
-        rest_ms(luck_about(&user->luck, 1, s->quiet ? 200 : s->plan.hasty ? 20 : 1000));
+        bool rests = s->plan.hasty && luck_onein(&user->luck, 8); /* so that what it left behind is seen */
+        rest_ms(rests ? 2 * GHOST_MS : luck_about(&user->luck, 1, s->quiet ? 200 : s->plan.hasty ? 20 : 1000));
     }
     return 0;
 }
