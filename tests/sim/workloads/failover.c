@@ -943,7 +943,7 @@ static void draw_long_uses(struct shared *shared, struct luck *luck, struct driv
     if (shared->replicas > 0)
         driver->kinds[LOSE_REPLICAS] = true;
     else
-        driver->kinds[luck_onein(luck, 2) ? CUT_OFF : DEMAND] = true;
+        driver->kinds[luck_onein(luck, 3) ? CUT_OFF : DEMAND] = true;
     shared->differ = driver->kinds[STOP_MACHINE] = driver->kinds[DEMAND];
 }
 
