@@ -82,10 +82,8 @@ struct hold {
     int64_t levels_ns;  /* the last call that may have changed them returned */
     int64_t put_off_ms; /* the shortest lease of an extend that failed and may be set by a renewal; 0: none */
     bool levels_known, fixed, limited;
-    int64_t lease_most_ms;     /* of those that it may have asked for */
-    int extending;             /* calls under way */
-    int64_t unsent_ms;         /* what they ask for, or a renewal will that follows them; 0: nothing else than before */
-    int64_t began_ns, held_ns; /* its lock was called, and returned */
+    int64_t lease_most_ms;          /* of those that it may have asked for */
+    int64_t began_ns, held_ns;      /* its lock was called, and returned */
     int64_t asked_ns, until_ns;     /* the belief */
     const char *ended_with;         /* idle: the last code */
     int64_t free_by_ns;             /* idle: nothing of it is at the server from then on */
@@ -282,8 +280,6 @@ static bool believe(struct machine *machine, lk_owner_t *owner, lk_mutex_t *mute
     if (code == ESTALE)
         return false;
     must(code == 0, "lk_mutex_remaining() of a hold returned %s", code_name(code));
-    if (hold->unsent_ms != 0 && hold->unsent_ms < left_ms)
-        left_ms = hold->unsent_ms;
     int64_t lasts_ns = in_true_time(machine, (left_ms - 1) * 1000000);
     if (hold->put_off_ms != 0 && lasts_ns > shorter(&machine->s->plan, hold->put_off_ms * 990000 - 3000000))
         lasts_ns = shorter(&machine->s->plan, hold->put_off_ms * 990000 - 3000000);
@@ -353,8 +349,6 @@ static void begin_call(struct machine *machine, lk_owner_t *owner, struct hold *
     hold->levels_ns = hold->put_off_ms = 0;
     hold->lost_ns = 0;
     hold->keep_ms = 0;
-    if (hold->extending == 0)
-        hold->unsent_ms = 0;
     hold->token = 0;
 }
 
@@ -545,13 +539,7 @@ static int extend(struct user *user, lk_owner_t *owner, struct hold *hold, unsig
     begin_change(hold);
     if (lease_ms > hold->lease_most_ms)
         hold->lease_most_ms = lease_ms;
-    if (hold->unsent_ms == 0 || lease_ms < hold->unsent_ms)
-        hold->unsent_ms = lease_ms;
-    hold->extending++;
     int code = lk_mutex_extendby(handle_of(user, n, (unsigned)luck_below(&user->luck, HANDLES)), owner, lease_ms);
-    hold->extending--;
-    if (code != ENOTCONN && hold->extending == 0)
-        hold->unsent_ms = 0;
     end_change(hold);
     if (code == 0 && alone && hold->changes == 0)
         hold->put_off_ms = 0;
