@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY = SANITIZED ? 250 : 1000, PAIRS = 100, PER_HOLD = SANITIZED ? 1 : 0 }; /* without one, the memory of an earlier hold serves */
+enum { MANY = 1000, PAIRS = 100, PER_HOLD = SANITIZED ? 1 : 0 }; /* without one, the memory of an earlier hold serves */
 
 static lk_client_t *client;
 static struct subject objects[MANY];
@@ -26,11 +26,11 @@ struct limits {
 };
 
 static const struct limits limits[] = {
-    { "mutex", "mutex", 700, 620, PER_HOLD },
-    { "fair mutex", "fair", 700, 620, PER_HOLD },
-    { "reader", "reader", 700, 620, PER_HOLD },
-    { "writer", "writer", 700, 620, PER_HOLD },
-    { "leased semaphore", "permit", 700, 670, PER_HOLD },
+    { "mutex", "mutex", 700, 630, PER_HOLD },
+    { "fair mutex", "fair", 700, 630, PER_HOLD },
+    { "reader", "reader", 700, 630, PER_HOLD },
+    { "writer", "writer", 700, 630, PER_HOLD },
+    { "leased semaphore", "permit", 700, 680, PER_HOLD },
     { "semaphore", "semaphore", 700, 0, 2 * PER_HOLD },
 };
 
@@ -203,7 +203,7 @@ static const struct other {
     void (*make)(int i), (*use)(int i), (*end)(int i), (*drop)(int i);
     long object_bytes, hold_bytes;
 } others[] = {
-    { "once", make_run, begin_run, fail_run, drop_run, 850, 620 },
+    { "once", make_run, begin_run, fail_run, drop_run, 850, 630 },
     { "barrier", make_barrier, meet_alone, NULL, drop_barrier, 900, 0 },
     { "condition", make_cond, signal_it, NULL, drop_cond, 950, 0 },
 };
