@@ -390,7 +390,7 @@ int64_t lk__lease_endsby(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
-    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_us;
+    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_s * INT64_C(1000000);
     lk__mu_unlock(&dog->mu);
     int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
     int64_t ends_us = lk__guard_us(lease_ms, dog->options->clock_skew_ms) + (renewed_us > known_us ? renewed_us : known_us);

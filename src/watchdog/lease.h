@@ -42,11 +42,11 @@ struct lk__lease {
     int64_t renew_us;            /* next renewal; LK__NEVER: none */
     int64_t risk_us;             /* at risk from then on if it is not renewed before; LK__NEVER */
     int64_t long_us;             /* then it is held for too long; LK__NEVER: that was told, or is not to be */
-    int64_t longer_us;           /* until then the server may have it that was not told of a shorter lease; 0: it was */
     int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
     int duplicates_lease_ms;     /* ... with this lease, or a longer one */
     unsigned epoch;              /* of the server that said last that it is held; 0: not known */
     int call_lease_ms;           /* of a request of the owner that is under way; 0: there is none */
+    int longer_s;                /* until this second the server may have a longer lease than asked for; 0: it has not */
     struct lk__timer timer;      /* its next renewal, or its end */
     struct lk__link all; /* in dog->leases while held, in dog->lost from its loss on, in dog->released once given back */
     struct lk__link *orphans;    /* its holder's list of lost leases that no thread will end; NULL: none */

@@ -507,7 +507,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     }
     lease->alone = lease->lingers = lease->doubted = lease->recheck = false;
     lease->epoch = request->epoch;
-    lease->longer_us = 0;
+    lease->longer_s = 0;
     LK__PROBE3(renew, lease->name, lease->id, atomic_load(&lease->valid_until_us) - now_us);
     atomic_fetch_add(&lease->renewals, 1);
     if (lease->risk_us != LK__NEVER)

@@ -31,7 +31,8 @@ void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t leas
     int64_t until_us = atomic_load(&lease->valid_until_us);
     if (shorter_us < until_us) {
         int64_t there_us = until_us + lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms);
-        lease->longer_us = there_us > lease->longer_us ? there_us : lease->longer_us;
+        int there_s = (int)(there_us / 1000000) + 1;
+        lease->longer_s = there_s > lease->longer_s ? there_s : lease->longer_s;
         atomic_store(&lease->valid_until_us, shorter_us);
     }
     lk__quorum_follow(lease->dog, lease);
@@ -70,7 +71,7 @@ void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
     bool held = lk__lease_goodat(dog, lease, now_us);
     lease->call_lease_ms = 0;
     if (sent_us != 0)
-        lease->longer_us = 0;
+        lease->longer_s = 0;
     if (unsure)
         lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
     if (held && sent_us != 0 && dog->options->wait_replicas == 0 && until_us > atomic_load(&lease->valid_until_us))

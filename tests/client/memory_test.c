@@ -26,11 +26,11 @@ struct limits {
 };
 
 static const struct limits limits[] = {
-    { "mutex", "mutex", 700, 630, PER_HOLD },
-    { "fair mutex", "fair", 700, 630, PER_HOLD },
-    { "reader", "reader", 700, 630, PER_HOLD },
-    { "writer", "writer", 700, 630, PER_HOLD },
-    { "leased semaphore", "permit", 700, 680, PER_HOLD },
+    { "mutex", "mutex", 700, 620, PER_HOLD },
+    { "fair mutex", "fair", 700, 620, PER_HOLD },
+    { "reader", "reader", 700, 620, PER_HOLD },
+    { "writer", "writer", 700, 620, PER_HOLD },
+    { "leased semaphore", "permit", 700, 670, PER_HOLD },
     { "semaphore", "semaphore", 700, 0, 2 * PER_HOLD },
 };
 
@@ -203,7 +203,7 @@ static const struct other {
     void (*make)(int i), (*use)(int i), (*end)(int i), (*drop)(int i);
     long object_bytes, hold_bytes;
 } others[] = {
-    { "once", make_run, begin_run, fail_run, drop_run, 850, 630 },
+    { "once", make_run, begin_run, fail_run, drop_run, 850, 620 },
     { "barrier", make_barrier, meet_alone, NULL, drop_barrier, 900, 0 },
     { "condition", make_cond, signal_it, NULL, drop_cond, 950, 0 },
 };

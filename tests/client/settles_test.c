@@ -178,7 +178,7 @@ static void unseen_parts_end_with_their_lease(struct world *w)
     assert_int_equal(3, value);
 }
 
-/* Whoever extended a hold for less, and had no answer, may have left the longer lease at the server. */
+/* A server that did not get an extend for less has the longer lease still. */
 static void longer_leases_end(struct world *w)
 {
     p = proxy_begin(w);

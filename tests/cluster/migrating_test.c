@@ -81,7 +81,7 @@ static void the_next_one_has_it_soon(struct world *w)
     }
 }
 
-/* Who comes meanwhile stands in no queue yet, and hears nothing. */
+/* A newcomer is in no queue yet, so no message reaches it. */
 static void who_comes_meanwhile_has_it_soon(struct world *w)
 {
     struct cluster *c = cluster_begin(w, false);

@@ -4,7 +4,6 @@
  *
  * At the fork a thread of the library may have a lock of OpenSSL's, which nobody would give back in the child; one that
  * ends takes such locks as well. It has one while it gives back what OpenSSL has of the thread: there it is made to stand.
- *
  */
 #include "redis/tls.h"
 #include "world_parts.h"

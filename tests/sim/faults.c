@@ -44,7 +44,7 @@ static uint64_t draw_evenly(void)
     return ns + sim_drawbelow(FAULTS, ns);
 }
 
-/* Most are short. One in eight is of any length, because what comes late, or not in time, is as rare else. */
+/* Most faults are short. One in eight has any length, because late messages are too rare without. */
 static uint64_t draw_length(void)
 {
     uint64_t ns = NS_PER_MS / 10;

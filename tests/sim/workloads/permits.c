@@ -99,7 +99,7 @@ static int take(struct person *person, unsigned permits)
 
 /* --- leased ------------------------------------------------------------------------------------------------------- */
 
-/* Of what this thread took since it began: a fault may have, and whoever deleted the semaphore has. */
+/* Permits that this thread took are lost by a fault, or by another thread that deleted the semaphore. */
 static bool may_have_lost_it(const struct person *person)
 {
     const struct model *model = model_of(person->fleet);

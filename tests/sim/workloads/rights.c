@@ -560,7 +560,7 @@ static void forget_descriptions(struct driver *driver)
 
 /* --- what is looked at -------------------------------------------------------------------------------------------- */
 
-/* It was refused its description, and says it by its next connection: each attempt would be a line in ACL LOG. */
+/* A client whose description was refused tries again with its next connection, as each attempt is a line in ACL LOG. */
 static bool may_be_refused(const struct machine *machine)
 {
     const struct spell *wrong = machine->shared->wrong[machine->number];
