@@ -309,6 +309,7 @@ int main(int argc, char **argv)
     strcpy(strrchr(library, '/') + 1, "libsim.so");
     if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0 && personality(ADDR_NO_RANDOMIZE) != -1)
         execv("/proc/self/exe", argv);
+    close_range(3, ~0U, 0); /* the numbers of descriptors are in the diary */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (cpu >= 0)
         use_cpu(cpu);
