@@ -95,6 +95,7 @@ redis-server     command -v redis-server && command -v redis-cli
 +procps          command -v ps
 +groff-base      command -v groff
 +spin            command -v spin
++tcc             command -v tcc
 +patch           command -v patch
 +gcovr           command -v gcovr
 +gnuplot-nox     command -v gnuplot

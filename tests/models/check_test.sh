@@ -4,7 +4,7 @@
 #   check_test.sh <tests/models/check>
 set -euo pipefail
 check=$1
-{ command -v spin && command -v gcc; } >/dev/null || exit 77
+{ command -v spin && command -v tcc; } >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
