@@ -66,6 +66,13 @@ static unsigned taken_at(const struct model *model, int64_t now_ns)
     return permits;
 }
 
+/* What is given back to one that was deleted or lost counts for the next, as lk_sem_delete() says: that has more. */
+static int64_t given_to_next(const struct fleet *fleet)
+{
+    const struct model *model = model_of(fleet);
+    return model->generation > 0 || fleet_loss(fleet) > 0 ? model->unsure : 0;
+}
+
 static _Thread_local unsigned began_in,
     began_with; /* the generation, and the loss, when this thread began what it does */
 
@@ -74,8 +81,8 @@ static void note_taken(struct person *person, unsigned hold, unsigned permits, i
     struct model *model = model_of(person->fleet);
     if (began_in % 2 != 0 || began_in != model->generation || !fleet_kept(person->fleet, began_with))
         return; /* it may be of one that is gone */
-    must(taken_at(model, asked_ns) + permits <= model->total_most, "%u permits are taken, and %u more, of %u",
-         taken_at(model, asked_ns), permits, model->total_most);
+    must(taken_at(model, asked_ns) + permits <= model->total_most + given_to_next(person->fleet),
+         "%u permits are taken, and %u more, of %u", taken_at(model, asked_ns), permits, model->total_most);
     model->taken[person->machine][person->number][hold] = (struct taken){ permits, good_until_ns };
 }
 
@@ -240,7 +247,7 @@ static void use_counting(struct person *person)
     model->unsure += permits;
     int code = lk_sem_release(&objects->sem, permits);
     must_allow(fleet, "a release", code, 0);
-    if ((code == 0 || code == ENOTCONN) && generation == model->generation)
+    if ((code == 0 || code == ENOTCONN) && generation == model->generation && fleet_kept(fleet, loss))
         model->unsure -= permits;
 }
 
@@ -270,15 +277,15 @@ static void count(struct person *person)
     struct objects *objects = fleet->objects;
     unsigned generation = model->generation, loss = fleet_loss(fleet);
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    int64_t unsure = model->unsure;
+    int64_t more = given_to_next(fleet);
     int code = lk_sem_info(&objects->sem, &info);
     must_allow(fleet, "lk_sem_info()", code, 0);
     if (code != 0 || generation % 2 != 0 || generation != model->generation || !fleet_kept(fleet, loss))
         return;
-    if (unsure < model->unsure)
-        unsure = model->unsure;
-    must(info.available <= (int64_t)model->total_most + (generation > 0 ? unsure : 0), "%lld permits are free, of %u",
-         (long long)info.available, model->total_most);
+    if (more < given_to_next(fleet))
+        more = given_to_next(fleet);
+    must(info.available <= (int64_t)model->total_most + more, "%lld permits are free, of %u", (long long)info.available,
+         model->total_most);
 }
 
 /* --- one's own: each call says what follows from those before ----------------------------------------------------- */
@@ -527,8 +534,8 @@ static void judge_sum(struct fleet *fleet)
     assert_lk(0, lk_client_open(&client, world_url(fleet->w, "lease=30s")));
     assert_lk(0, lk_sem_init(&sem, client, "printers", model->total, &attr));
     assert_lk(0, lk_sem_info(&sem, &info));
-    must(info.available <= (int64_t)model->total + (model->has_deletions ? model->unsure : 0),
-         "%lld are free in the end, of %u", (long long)info.available, model->total);
+    must(info.available <= (int64_t)model->total + given_to_next(fleet), "%lld are free in the end, of %u",
+         (long long)info.available, model->total);
     must((!model->is_leased && !fleet->is_faultless) || model->has_deletions || info.available == model->total,
          "%lld are free in the end, of %u", (long long)info.available, model->total);
     assert_lk(0, lk_sem_destroy(&sem));
