@@ -170,6 +170,16 @@ static void begin(struct person *person)
     }
 }
 
+/* After a reset: what was said before counts only where it may not have been forgotten, or may still take effect. */
+static void begin_series(struct model *model, bool is_forgotten)
+{
+    model->done = model->result = 0;
+    if (is_forgotten)
+        model->ends_begun = model->ending;
+    model->good_until_ns = 0;
+    model->series++;
+}
+
 static void reset(struct person *person)
 {
     struct fleet *fleet = person->fleet;
@@ -178,12 +188,13 @@ static void reset(struct person *person)
         return;
     model->resets++;
     int code = lk_once_reset(&((struct objects *)fleet->objects)->once);
-    if (!is_known(fleet, "lk_once_reset()", code, ENOENT) && code != ENOENT)
-        rest_ms(35000); /* a copy of it may still come */
-    model->done = model->result = 0;
-    model->ends_begun = model->ending;
-    model->good_until_ns = 0;
-    model->series++;
+    is_known(fleet, "lk_once_reset()", code, ENOENT);
+    if (code == EIO)
+        rest_ms(35000); /* a copy of it may still come, or none did */
+    if (code == ENOTCONN)
+        model->series++; /* nothing was done */
+    else
+        begin_series(model, code != EIO);
     model->resets--;
 }
 
@@ -219,27 +230,20 @@ static void nothing(struct fleet *fleet, unsigned machine)
     (void)machine;
 }
 
-/* Its reset may still come; then the next one is the first that counts. */
+/* Its reset may still come, or never. */
 static void died(struct fleet *fleet, unsigned machine)
 {
     struct model *model = model_of(fleet);
     if (machine != 0 || model->resets == 0)
         return;
     rest_ms(35000);
-    model->done = model->result = 0;
-    model->ends_begun = model->ending;
-    model->good_until_ns = 0;
-    model->series++;
+    begin_series(model, false);
     model->resets = 0;
 }
 
 static void lose(struct fleet *fleet)
 {
-    struct model *model = model_of(fleet);
-    model->done = model->result = 0;
-    model->ends_begun = model->ending;
-    model->good_until_ns = 0;
-    model->series++;
+    begin_series(model_of(fleet), true);
 }
 
 static const struct game game = {
