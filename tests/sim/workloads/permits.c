@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOLDS = 3, TOTAL_MAX = 8, IDS = 16, NAMES = 64, GIVEN_BACK_MS = 31000 };
+enum { HOLDS = 3, TOTAL_MAX = 8, IDS = 16, NAMES = 64, GIVEN_BACK_MS = 31000, SETTLES_MS = 32000 };
 
 struct taken {
     unsigned permits;
@@ -23,7 +23,9 @@ struct model {
     unsigned total, total_most;
     struct taken taken[FLEET_MACHINES][FLEET_THREADS][HOLDS];
     unsigned generation; /* odd while it is deleted and made anew */
-    int64_t unsure;      /* of counting ones: gave back, but for which generation, or whether, is not known */
+    /* of counting ones: what a thread gives back, what got no answer in the last two SETTLES_MS, and what of all this
+       the present one may have, although it was taken from one before */
+    int64_t giving[FLEET_MACHINES][FLEET_THREADS], unanswered[2], settled, to_next;
     int64_t served_ns[FLEET_MACHINES][FLEET_THREADS];
     char ids[IDS][LK_PERMIT_ID];
     unsigned id_machines[IDS];
@@ -66,11 +68,26 @@ static unsigned taken_at(const struct model *model, int64_t now_ns)
     return permits;
 }
 
-/* What is given back to one that was deleted or lost counts for the next, as lk_sem_delete() says: that has more. */
-static int64_t given_to_next(const struct fleet *fleet)
+static void note_unanswered(struct model *model, int64_t permits)
 {
-    const struct model *model = model_of(fleet);
-    return model->generation > 0 || fleet_loss(fleet) > 0 ? model->unsure : 0;
+    int64_t turn = true_ms() / SETTLES_MS;
+    if (turn != model->settled)
+        model->unanswered[0] = turn == model->settled + 1 ? model->unanswered[1] : 0;
+    if (turn != model->settled)
+        model->unanswered[1] = 0;
+    model->settled = turn;
+    model->unanswered[1] += permits;
+}
+
+/* What may be given back yet. */
+static int64_t on_the_way(struct model *model)
+{
+    note_unanswered(model, 0);
+    int64_t permits = model->unanswered[0] + model->unanswered[1];
+    for (unsigned i = 0; i < FLEET_MACHINES; i++)
+        for (unsigned n = 0; n < FLEET_THREADS; n++)
+            permits += model->giving[i][n];
+    return permits;
 }
 
 static _Thread_local unsigned began_in,
@@ -81,7 +98,7 @@ static void note_taken(struct person *person, unsigned hold, unsigned permits, i
     struct model *model = model_of(person->fleet);
     if (began_in % 2 != 0 || began_in != model->generation || !fleet_kept(person->fleet, began_with))
         return; /* it may be of one that is gone */
-    must(taken_at(model, asked_ns) + permits <= model->total_most + given_to_next(person->fleet),
+    must(taken_at(model, asked_ns) + permits <= model->total_most + model->to_next,
          "%u permits are taken, and %u more, of %u", taken_at(model, asked_ns), permits, model->total_most);
     model->taken[person->machine][person->number][hold] = (struct taken){ permits, good_until_ns };
 }
@@ -244,13 +261,15 @@ static void use_counting(struct person *person)
         return;
     }
     forget_taken(person);
-    model->unsure += permits;
+    model->giving[person->machine][person->number] = permits;
     int code = lk_sem_release(&objects->sem, permits);
+    if (code == EIO)
+        note_unanswered(model, permits);
+    model->giving[person->machine][person->number] = 0;
     must_allow(fleet, "a release", code, 0);
-    if ((code == 0 || code == ENOTCONN) && generation == model->generation && fleet_kept(fleet, loss))
-        model->unsure -= permits;
 }
 
+/* What is given back to one that was deleted or lost counts for the next: see lk_sem_delete() and docs/faults.md. */
 static void delete_it(struct person *person)
 {
     struct fleet *fleet = person->fleet;
@@ -258,10 +277,14 @@ static void delete_it(struct person *person)
     struct objects *objects = fleet->objects;
     if (model->generation % 2 != 0)
         return;
+    int64_t given = on_the_way(model);
     model->generation++;
+    model->to_next += given;
     memset(model->taken, 0, sizeof model->taken);
     int code = lk_sem_delete(&objects->sem);
     must_allow(fleet, "lk_sem_delete()", code, ENOENT);
+    if (code == 0 || code == ENOENT)
+        model->to_next = given;
     int64_t settles_ms = lk_errorsettles();
     if (code == EIO)
         rest_ms(settles_ms);
@@ -277,15 +300,12 @@ static void count(struct person *person)
     struct objects *objects = fleet->objects;
     unsigned generation = model->generation, loss = fleet_loss(fleet);
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    int64_t more = given_to_next(fleet);
     int code = lk_sem_info(&objects->sem, &info);
     must_allow(fleet, "lk_sem_info()", code, 0);
     if (code != 0 || generation % 2 != 0 || generation != model->generation || !fleet_kept(fleet, loss))
         return;
-    if (more < given_to_next(fleet))
-        more = given_to_next(fleet);
-    must(info.available <= (int64_t)model->total_most + more, "%lld permits are free, of %u", (long long)info.available,
-         model->total_most);
+    must(info.available <= (int64_t)model->total_most + model->to_next, "%lld permits are free, of %u",
+         (long long)info.available, model->total_most);
 }
 
 /* --- one's own: each call says what follows from those before ----------------------------------------------------- */
@@ -470,17 +490,27 @@ static void died(struct fleet *fleet, unsigned machine)
     struct model *model = model_of(fleet);
     if (!model->is_leased)
         memset(model->taken[machine], 0, sizeof model->taken[machine]);
+    for (unsigned n = 0; n < FLEET_THREADS; n++) {
+        note_unanswered(model, model->giving[machine][n]);
+        model->giving[machine][n] = 0;
+    }
     if (machine == 0 && model->generation % 2 != 0)
         model->generation += 2; /* and stays unsure */
 }
 
-static void loses(struct fleet *fleet)
+static void lost(struct fleet *fleet)
 {
     memset(model_of(fleet)->taken, 0, sizeof model_of(fleet)->taken);
 }
 
+static void loses(struct fleet *fleet)
+{
+    model_of(fleet)->to_next = on_the_way(model_of(fleet));
+    lost(fleet);
+}
+
 static const struct game game = {
-    .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = loses
+    .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost
 };
 
 static void draw(struct fleet *fleet, struct model *model)
@@ -534,7 +564,7 @@ static void judge_sum(struct fleet *fleet)
     assert_lk(0, lk_client_open(&client, world_url(fleet->w, "lease=30s")));
     assert_lk(0, lk_sem_init(&sem, client, "printers", model->total, &attr));
     assert_lk(0, lk_sem_info(&sem, &info));
-    must(info.available <= (int64_t)model->total + given_to_next(fleet), "%lld are free in the end, of %u",
+    must(info.available <= (int64_t)model->total + model->to_next, "%lld are free in the end, of %u",
          (long long)info.available, model->total);
     must((!model->is_leased && !fleet->is_faultless) || model->has_deletions || info.available == model->total,
          "%lld are free in the end, of %u", (long long)info.available, model->total);
