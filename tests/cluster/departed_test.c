@@ -4,7 +4,7 @@
  *
  * One server has all slots, and an address of this machine after another, which it tells to whoever asks for the map.
  *
- * labels: fullthreads memory
+ * labels: fullthreads long memory
  * simulated: yes
  * seconds: 60
  * timeout: 240

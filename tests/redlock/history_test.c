@@ -7,7 +7,7 @@
  * next one comes, or its hold was lost by then. With names of their own, which nobody else wants, nearly all of what they
  * try succeeds at once. LATCHKEY_HISTORY_SECONDS has each last for so long; --full means a minute.
  *
- * labels: threads
+ * labels: long threads
  * simulated: yes
  * seconds: 20
  * timeout: 300
