@@ -34,6 +34,12 @@ void sim_storm(bool on)
         world->until[trouble] = sim_drawtrouble(trouble);
 }
 
+/* No trouble lasts for longer than twice what this seed calls long: TROUBLE_MS at most, as workloads know it. */
+static uint64_t at_most(uint64_t ns)
+{
+    return ns < 2 * world->set.longest_ns ? ns : 2 * world->set.longest_ns;
+}
+
 /* From a tenth of a millisecond on, with logarithms that are evenly distributed. */
 static uint64_t draw_evenly(void)
 {
@@ -41,7 +47,7 @@ static uint64_t draw_evenly(void)
     while (ns << doublings < world->set.longest_ns)
         doublings++;
     ns <<= sim_drawbelow(FAULTS, doublings + 1);
-    return ns + sim_drawbelow(FAULTS, ns);
+    return at_most(ns + sim_drawbelow(FAULTS, ns));
 }
 
 /* Most faults are short. One in eight has any length, because late messages are too rare without. */
@@ -52,7 +58,7 @@ static uint64_t draw_length(void)
         return draw_evenly();
     while (ns < world->set.longest_ns && sim_drawbelow(FAULTS, 4) != 0)
         ns *= 2;
-    return ns + sim_drawbelow(FAULTS, ns);
+    return at_most(ns + sim_drawbelow(FAULTS, ns));
 }
 
 static bool is_due(enum trouble trouble)
