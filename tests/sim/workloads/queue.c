@@ -308,8 +308,11 @@ static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t 
     return (claims > 0 || wants_more > 0 ? asks_ms : 0) + claims + wants_more + died_ms;
 }
 
-/* How long may it stay free, given those who wait? A twentieth of that is for how coarsely it is looked at. */
-static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t now_ns)
+/*
+ * How long may it stay free from then on, given those who wait? What is promised to each counts from when it is ready. A
+ * twentieth of that is for how coarsely it is looked at.
+ */
+static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t since_ns, int64_t now_ns)
 {
     const struct object *object = &shared->objects[number];
     int64_t least_ms = INT64_MAX, asks_ms = INT64_MAX;
@@ -323,6 +326,7 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t no
         if (machine->life != LIVE)
             continue;
         int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? rests_ms(machine) : 0;
+        ms += latest(ready_ns(shared, call) - since_ns, 0) / NS_PER_MS;
         least_ms = ms < least_ms ? ms : least_ms;
         asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
     }
@@ -408,7 +412,7 @@ static void judge(struct shared *shared, unsigned number)
     if (object->open_ns == 0)
         object->open_ns = now_ns;
     int64_t since_ns = latest(latest(object->open_ns, ready_since_ns), shared->disturbed_ns);
-    int64_t free_ms = (now_ns - since_ns) / NS_PER_MS, most_ms = bound_ms(shared, number, now_ns);
+    int64_t free_ms = (now_ns - since_ns) / NS_PER_MS, most_ms = bound_ms(shared, number, since_ns, now_ns);
     if (free_ms > most_ms)
         tell(shared, number);
     must(free_ms <= most_ms, "%s %s is free for %lld ms while somebody waits for it; %lld ms are promised",
