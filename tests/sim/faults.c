@@ -34,7 +34,7 @@ void sim_storm(bool on)
         world->until[trouble] = sim_drawtrouble(trouble);
 }
 
-/* No trouble lasts for longer than twice what this seed calls long: TROUBLE_MS at most, as workloads know it. */
+/* A trouble lasts for twice `longest_ns` at most, because workloads know TROUBLE_MS as its limit. */
 static uint64_t at_most(uint64_t ns)
 {
     return ns < 2 * world->set.longest_ns ? ns : 2 * world->set.longest_ns;

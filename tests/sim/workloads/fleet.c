@@ -138,7 +138,10 @@ static void restart_server(struct fleet *fleet)
         return;
     world_kill_server(fleet->w);
     rest_ms(luck_about(&fleet->luck, 1, 3000));
+    storm_end(); /* a server that starts is not paused again and again */
     world_restart_server(fleet->w);
+    if (fleet->has[TROUBLES_OF_THE_WORLD])
+        storm_begin();
 }
 
 static void stop_server(struct fleet *fleet)

@@ -262,8 +262,8 @@ static void judge_others(struct shared *s, struct hold *hold, int64_t now_ns)
         return;
     for (unsigned i = name_of(s, hold); i < MACHINES_MAX * USERS_MAX * NAMES_MAX; i += NAMES_MAX) {
         const struct hold *other = &s->holds[i];
-        bool meets =
-            other->asked_ns < hold->until_ns && other->until_ns > now_ns; /* this thread may have slept since */
+        /* This thread may have slept since now_ns. */
+        bool meets = other->asked_ns < hold->until_ns && other->until_ns > now_ns;
         if (other != hold && other->state == HELD && meets && !may_not_know(s, name, other))
             broken("%s: two hold it at once, tokens %llu and %llu", name->text, (unsigned long long)hold->token,
                    (unsigned long long)other->token);

@@ -23,8 +23,8 @@ struct model {
     unsigned total, total_most;
     struct taken taken[FLEET_MACHINES][FLEET_THREADS][HOLDS];
     unsigned generation; /* odd while it is deleted and made anew */
-    /* of counting ones: what a thread gives back, what got no answer in the last two SETTLES_MS, and what of all this
-       the present one may have, although it was taken from one before */
+    /* Of counting ones: permits that a thread gives back, and those whose release got no answer in the last two SETTLES_MS.
+       The present semaphore may have `to_next` of these beyond its value, although they were taken from an earlier one. */
     int64_t giving[FLEET_MACHINES][FLEET_THREADS], unanswered[2], settled, to_next;
     int64_t served_ns[FLEET_MACHINES][FLEET_THREADS];
     char ids[IDS][LK_PERMIT_ID];
@@ -79,7 +79,7 @@ static void note_unanswered(struct model *model, int64_t permits)
     model->unanswered[1] += permits;
 }
 
-/* What may be given back yet. */
+/* The permits that may come back yet. */
 static int64_t on_the_way(struct model *model)
 {
     note_unanswered(model, 0);
@@ -269,7 +269,7 @@ static void use_counting(struct person *person)
     must_allow(fleet, "a release", code, 0);
 }
 
-/* What is given back to one that was deleted or lost counts for the next: see lk_sem_delete() and docs/faults.md. */
+/* Permits given back to a semaphore that was deleted count for the next one: see lk_sem_delete(). */
 static void delete_it(struct person *person)
 {
     struct fleet *fleet = person->fleet;

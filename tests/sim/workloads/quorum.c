@@ -1334,7 +1334,7 @@ static void nothing_is_left(struct driver *d)
     struct shared *shared = d->shared;
     int64_t most_ms = shared->longest_ms / 40 + shared->command_ms;
     for (int i = 0; i < shared->servers; i++)
-        quorum_str(d->q, i, "CLIENT UNPAUSE"); /* one that is slow takes no release yet */
+        quorum_str(d->q, i, "CLIENT UNPAUSE"); /* a paused server executes no release */
     rest_ms(2 * shared->command_ms + RETRY_MS + 200);
     for (unsigned n = 0; n < shared->names; n++)
         for (int i = 0; i < shared->servers; i++) {

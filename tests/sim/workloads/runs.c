@@ -170,7 +170,7 @@ static void begin(struct person *person)
     }
 }
 
-/* After a reset: what was said before counts only where it may not have been forgotten, or may still take effect. */
+/* A reset that was done forgets what was said before. What is still on its way counts. */
 static void begin_series(struct model *model, bool is_forgotten)
 {
     model->done = model->result = 0;
@@ -190,7 +190,7 @@ static void reset(struct person *person)
     int code = lk_once_reset(&((struct objects *)fleet->objects)->once);
     is_known(fleet, "lk_once_reset()", code, ENOENT);
     if (code == EIO)
-        rest_ms(35000); /* a copy of it may still come, or none did */
+        rest_ms(35000); /* a copy may still come; perhaps none does */
     if (code == ENOTCONN)
         model->series++; /* nothing was done */
     else
@@ -230,7 +230,7 @@ static void nothing(struct fleet *fleet, unsigned machine)
     (void)machine;
 }
 
-/* Its reset may still come, or never. */
+/* Its reset may still come. */
 static void died(struct fleet *fleet, unsigned machine)
 {
     struct model *model = model_of(fleet);
