@@ -6,6 +6,7 @@
 #include "diary.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -181,10 +182,11 @@ static void wait_for_turn(struct thread *me)
     me->turn = 0;
 }
 
+/* All are woken, because a killed thread that had this number before may still stand in the kernel's queue. */
 static void give_turn(struct thread *to)
 {
     __atomic_store_n(&to->turn, 1, __ATOMIC_RELEASE);
-    futex(&to->turn, FUTEX_WAKE, 1, NULL);
+    futex(&to->turn, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 /* The kernel and libc still work on an ended thread: nobody else runs until they are through. */
