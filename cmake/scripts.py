@@ -17,6 +17,7 @@ what makes the other one of it.
 A module's scripts.h also has lk__lua_lock_commands, the server's commands that its scripts use: "del exists
 ...". To be found, they have to stand in the call: redis.call('DEL', key), not redis.call(command, key).
 """
+import functools
 import hashlib
 import os
 import re
@@ -66,14 +67,16 @@ class Token:
 def tokens_of(path, text, first_line):
     """All tokens but blanks; comments are among them."""
     found, at, line = [], 0, first_line
-    while at < len(text):
-        match = TOKEN.match(text, at)
-        if not match:
-            refuse(path, f"cannot be read: {text[at:at + 20].splitlines()[0]!r}", line)
-        if match.lastgroup != "space":
+    for match in TOKEN.finditer(text):
+        if match.start() != at:
+            break
+        if match.lastgroup == "space":
+            line += match.group().count("\n")
+        else:
             found.append(Token(match.lastgroup, match.group(), at, line))
-        line += match.group().count("\n")
         at = match.end()
+    if at < len(text):
+        refuse(path, f"cannot be read: {text[at:at + 20].splitlines()[0]!r}", line)
     return found
 
 
@@ -151,8 +154,7 @@ class Reading:
         while at < len(code):
             if len(self.scopes) == 1 and self.begins_statement(code, at):
                 self.statements.append(code[at].start)
-            before = "".join(token.text for token in code[max(at - 4, 0):at])
-            if before in ("redis.call(", "redis.pcall("):
+            if at > 3 and code[at - 1].text == "(" and code[at - 2].text in ("call", "pcall") and code[at - 4].text == "redis":
                 self.note_arguments(code, at)
             at = self.step(code, at)
         if len(self.scopes) != 1:
@@ -382,6 +384,12 @@ class Part:
         return rows
 
 
+@functools.cache
+def part_in(path):
+    """Modules share parts, and each of these is read once."""
+    return Part(File(path))
+
+
 class Library:
     """The parts that a script may use."""
 
@@ -394,7 +402,7 @@ class Library:
             paths = [path for path in self.paths if os.path.basename(path) == name + ".lua"]
             if len(paths) != 1:
                 refuse(user, f"uses {name}: there are {len(paths)} parts of this name")
-            self.parts[name] = Part(File(paths[0]))
+            self.parts[name] = part_in(paths[0])
         return self.parts[name]
 
     def closure(self, names, user, way=()):

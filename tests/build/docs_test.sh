@@ -72,25 +72,39 @@ fails() { # <part of the message>
     grep -qF -- "$1" "$copy/message" || { echo "does not say '$1':"; cat "$copy/message"; exit 1; }
 }
 
-# A change by sed after which a page is to have that text.
-shows() { # <file> <sed expression> <page> <text>
-    anew
+# Change a file of the copy by sed.
+change() { # <file> <sed expression>
+    cp "$copy/$1" "$copy/before"
     sed -i "$2" "$copy/$1"
-    ! cmp -s "$copy/$1" "$tree/$1" || { echo "$1: '$2' changes nothing"; exit 1; }
-    fails "$3 is not what the headers of the scripts say. To write it anew: scripts/docs"
-    grep -qF -- "$4" <(grep '^+' "$copy/message") || { echo "$3 would not say '$4'"; exit 1; }
+    ! cmp -s "$copy/$1" "$copy/before" || { echo "$1: '$2' changes nothing"; exit 1; }
 }
 
-shows src/lock/check.lua 's/ - does a hold stand?/ - does it | stand?/' docs/keys.md 'does it \| stand?'
-shows src/lock/nest.lua 's/^-- resend: .*/-- resend:   harmless: so it is/' docs/keys.md 'harmless: so it is |'
-shows src/lock/nest.lua 's/\<holds\>/level/g' docs/keys.md '`level`, `id` text'
-shows src/lock/nest.lua 's/  absolute$/  not relative/' docs/keys.md '`holds` (not relative)'
-shows src/redis/vocabulary 's/^verdict BUSY  *3 .*/verdict BUSY 33 too late/' docs/keys.md '| `BUSY` | 33 | too late |'
-shows src/redis/vocabulary 's/own number in the queue/ticket/' docs/keys.md 'ticket'
-shows src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/" docs/security.md '+hrandfield +hset +hstrlen'
-shows src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /" docs/security.md '+incrby +rename +strlen +zremrangebyscore` | not for mutexes:'
-shows docs/keys.md 's/^| `lock\/check`.*/| by hand |/' docs/keys.md 'does a hold stand?'
-shows docs/security.md 's/+zadd //' docs/security.md '+zadd +zcard'
+# Each page is to be written anew, with these texts.
+shows() { # <page> <texts>
+    local text
+    fails "$1 is not what the headers of the scripts say. To write it anew: scripts/docs"
+    for text in "${@:2}"; do
+        grep -qF -- "$text" <(grep '^+' "$copy/message") || { echo "$1 would not say '$text'"; exit 1; }
+    done
+}
+
+anew
+change src/lock/check.lua 's/ - does a hold stand?/ - does it | stand?/'
+change src/lock/nest.lua 's/^-- resend: .*/-- resend:   harmless: so it is/'
+change src/lock/nest.lua 's/\<holds\>/level/g'
+change src/redis/vocabulary 's/^verdict BUSY  *3 .*/verdict BUSY 33 too late/'
+change src/redis/vocabulary 's/own number in the queue/ticket/'
+change src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/"
+change src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /"
+shows docs/keys.md 'does it \| stand?' 'harmless: so it is |' '`level`, `id` text' '| `BUSY` | 33 | too late |' ticket
+shows docs/security.md '+hrandfield +hset +hstrlen' '+incrby +rename +strlen +zremrangebyscore` | not for mutexes:'
+
+anew
+change src/lock/nest.lua 's/  absolute$/  not relative/'
+change docs/keys.md 's/^| `lock\/check`.*/| by hand |/'
+change docs/security.md 's/+zadd //'
+shows docs/keys.md '`holds` (not relative)' 'does a hold stand?'
+shows docs/security.md '+zadd +zcard'
 
 # Written anew, the page with the rule is what it was.
 docs write "$copy" >/dev/null

@@ -5,15 +5,17 @@
 #   scripts_test.sh <python3> <source folder> <C compiler>
 set -euo pipefail
 python=$1 tree=$2 cc=$3
-make=$tree/cmake/scripts.py
 vocabulary=$tree/src/redis/vocabulary
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+# A module is compiled once, where a program would be at each of two hundred calls.
+export PYTHONPYCACHEPREFIX=$work/compiled PYTHONDONTWRITEBYTECODE=
+make=("$python" -S -c 'import sys; sys.path.insert(0, sys.argv[1]); import scripts; sys.exit(scripts.main(sys.argv[2:]))' "$tree/cmake")
 mkdir -p demo out/demo out/redis
 
 embed() { # <script.lua>...
-    "$python" "$make" module demo "$vocabulary" out/demo --scripts "${@/#/demo/}" --parts parts/*.lua
+    "${make[@]}" module demo "$vocabulary" out/demo --scripts "${@/#/demo/}" --parts parts/*.lua
 }
 
 # Embedding the script on stdin must fail and say so.
@@ -104,7 +106,7 @@ int main(void)
 }
 END
 flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-overlength-strings -Iout "-I$tree/src" "-I$tree/include")
-"$python" "$make" vocabulary "$vocabulary" out/redis/vocabulary.h
+"${make[@]}" vocabulary "$vocabulary" out/redis/vocabulary.h
 
 embed take.lua
 "$cc" "${flags[@]}" main.c out/demo/scripts.c -o main
@@ -116,7 +118,7 @@ read -r sum _ < <(sha1sum embedded)
 # Nothing is written that was there; what is there twice is the same.
 touch -d '1 hour ago' out/demo/scripts.c out/demo/scripts.h out/redis/vocabulary.h
 embed take.lua
-"$python" "$make" vocabulary "$vocabulary" out/redis/vocabulary.h
+"${make[@]}" vocabulary "$vocabulary" out/redis/vocabulary.h
 [[ -z $(find out -newermt '10 minutes ago' -type f) ]] || { echo "written anew without a change"; exit 1; }
 
 # The commands of all scripts of a module, those of parts that are joined as well, each once and in order.
@@ -723,7 +725,7 @@ uses 'a part has nothing but local functions and constants'
 
 said_of() { # <part of the message>, a vocabulary on stdin
     cat >words
-    if "$python" "$make" vocabulary words out/words.h 2>message; then echo "accepted: $(<words)"; exit 1; fi
+    if "${make[@]}" vocabulary words out/words.h 2>message; then echo "accepted: $(<words)"; exit 1; fi
     grep -qF -- "$1" message || { echo "does not say '$1':"; cat message; exit 1; }
 }
 said_of 'DONE stands there twice' <<<$'verdict DONE 1 yes\nverdict DONE 2 yes'
