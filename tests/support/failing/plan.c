@@ -270,7 +270,7 @@ static void run_once(const struct failure *failure, const char *name, void (*sce
     told->run[0] = 0;
 }
 
-enum { BRIEF_STEP = 8 };
+enum { PARTS = 8 };
 
 static int sparse = 1;
 
@@ -279,12 +279,16 @@ void failing_sparsely(int every)
     sparse = every;
 }
 
-/* One failure of so many is tried. */
-static int step_of_all(void)
+/* One failure of so many is tried, and the first of them is `begin`. */
+static int step_of_all(int *begin)
 {
+    const char *part = getenv("LATCHKEY_TEST_PART");
     if (getenv("LATCHKEY_TEST_FULL") != NULL)
         return 1;
-    return getenv("LATCHKEY_TEST_BRIEF") != NULL ? sparse * BRIEF_STEP : sparse;
+    if (part == NULL)
+        return sparse;
+    *begin += sparse * atoi(part);
+    return sparse * PARTS;
 }
 
 /* Every nth of one way. */
@@ -292,11 +296,11 @@ static void each_nth(struct failure failure, const char *name, void (*scenario)(
 {
     const char *wanted = getenv("LATCHKEY_FAILING");
     char way[80];
-    int step = step_of_all();
+    int begin = 2 * failure.way + failure.lasting, step = step_of_all(&begin);
     size_t length =
         (size_t)snprintf(way, sizeof way, "%s/%s/%s/%d/", name, failure.kind == FAIL_CALL ? "call" : "allocation",
                          failure.lasting ? "lasting" : "once", failure.way);
-    failure.nth = 1 + (2 * failure.way + failure.lasting) % step;
+    failure.nth = 1 + begin % step;
     if (wanted != NULL && strncmp(wanted, way, length) != 0)
         return;
     if (wanted != NULL)
