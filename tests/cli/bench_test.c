@@ -2,6 +2,7 @@
 /*
  * bench_test.c - `latchkey bench` measures, and leaves nothing behind, however it ends
  *
+ * labels: long
  * processors: 6
  */
 #include "command.h"
