@@ -102,7 +102,7 @@ void lk__conn_believe(struct lk__conn *conn);
 int64_t lk__conn_deadat(const struct lk__conn *conn); /* when the oldest request has been unanswered for too long */
 /*
  * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
- * may have read for a while: what lies there is not unanswered.
+ * may have read for a while: what lies there is not unanswered, nor is what the leader is handing out.
  */
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us);
 /* What was appended goes out now, or with what the leader writes when it has read. */

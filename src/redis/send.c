@@ -324,12 +324,13 @@ int64_t lk__conn_deadat(const struct lk__conn *conn)
 
 /*
  * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
- * may have read for a while: what lies there is not unanswered.
+ * may have read for a while: what lies there is not unanswered, nor is what the leader is handing out.
  */
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us)
 {
     assert(lk__mu_held(&conn->mu));
-    if (conn->stream != NULL && now_us >= lk__conn_deadat(conn) && !lk__stream_readable(conn->stream))
+    if (conn->stream != NULL && !conn->dispatching && now_us >= lk__conn_deadat(conn) &&
+        !lk__stream_readable(conn->stream))
         lk__conn_replacestream(conn, conn->stream, LK__CUT, "the server did not answer within the command timeout");
 }
 
