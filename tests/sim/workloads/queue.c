@@ -99,7 +99,8 @@ struct object {
     bool is_unjudged;
     int64_t held_ns;          /* it was taken */
     int64_t taken_ns;         /* it was taken, or waited for */
-    int64_t kept_ns, both_ns; /* free though one waited who hears, as one did who does not; such time in all */
+    int64_t keeps_since_ns;   /* free, though one who hears could come in; 0: it is not */
+    int64_t kept_ns, both_ns; /* so it was for one who does not hear; both kinds waited for that long in all */
     int64_t looked_ns;
     bool both_wait;
 };
@@ -339,6 +340,15 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t si
     return (ms + silence_ms(shared, number, now_ns, asks_ms)) * 21 / 20;
 }
 
+/* It may be kept from somebody who hears and could come in, as long as it is free. Who has to wait anyway loses nothing. */
+static void note_kept(struct object *object, bool keeps, int64_t now_ns)
+{
+    if (!keeps)
+        object->keeps_since_ns = 0;
+    else if (object->keeps_since_ns == 0)
+        object->keeps_since_ns = now_ns;
+}
+
 /* One who tries is told the truth: so long ago somebody had it, or waited for it. */
 static void note_taken(struct shared *shared, unsigned number, const struct taken *taken, int64_t now_ns)
 {
@@ -358,8 +368,8 @@ static void note_taken(struct shared *shared, unsigned number, const struct take
         object->held_ns = object->taken_ns = now_ns;
     if (object->both_wait) {
         object->both_ns += now_ns - object->looked_ns;
-        if (object->open_ns != 0 && now_ns - object->open_ns > KEPT_MS * NS_PER_MS)
-            object->kept_ns += now_ns - latest(object->looked_ns, object->open_ns);
+        if (object->keeps_since_ns != 0 && now_ns - object->keeps_since_ns > KEPT_MS * NS_PER_MS)
+            object->kept_ns += now_ns - latest(object->looked_ns, object->keeps_since_ns);
     }
     object->both_wait =
         heard && unheard && !shared->is_stormy && !shared->has_mutes && shared->is_calm && object->kind != RWLOCK;
@@ -398,13 +408,17 @@ static void judge(struct shared *shared, unsigned number)
     struct object *object = &shared->objects[number];
     int64_t now_ns = true_ns(), ready_since_ns = INT64_MAX;
     struct taken taken = taken_of(shared, number, now_ns);
+    bool keeps = false;
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
-        if (waits(shared, call, number) && could_enter(shared, object, call, &taken) &&
-            ready_ns(shared, call) < ready_since_ns)
+        if (!waits(shared, call, number) || !could_enter(shared, object, call, &taken))
+            continue;
+        keeps |= call->is_heard && !taken.unsure && !object->is_unjudged;
+        if (ready_ns(shared, call) < ready_since_ns)
             ready_since_ns = ready_ns(shared, call);
     }
     note_taken(shared, number, &taken, now_ns);
+    note_kept(object, keeps, now_ns);
     if (ready_since_ns == INT64_MAX || taken.unsure || object->is_unjudged || shared->is_stormy) {
         object->open_ns = 0;
         return;
@@ -627,7 +641,7 @@ static int64_t hold_time(struct user *user)
 /* One that hears nothing comes in, while others who hear wait: until now it was kept for it. */
 static void note_turn(struct object *object)
 {
-    int64_t ns = object->open_ns > 0 && object->both_wait ? true_ns() - object->open_ns : 0;
+    int64_t ns = object->keeps_since_ns > 0 && object->both_wait ? true_ns() - object->keeps_since_ns : 0;
     object->kept_ns += ns < KEPT_MS * NS_PER_MS ? ns : KEPT_MS * NS_PER_MS;
 }
 
@@ -645,7 +659,7 @@ static void enter(struct user *user, unsigned number)
     if (!call->is_heard)
         note_turn(object);
     call->state = HOLDING;
-    object->open_ns = 0;
+    object->open_ns = object->keeps_since_ns = 0;
     judge(shared, number);
     shared->changed_ns = true_ns();
     hold(user, number, call, hold_time(user));
