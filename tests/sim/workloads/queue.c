@@ -70,6 +70,7 @@ struct call {
     unsigned object, wants;
     bool writes, is_heard;
     int64_t since_ns, limit_ms;
+    int64_t able_ns;  /* since when it could come in; 0: it could not */
     int64_t until_ns; /* good until then, as it believes */
     bool unsure;      /* it holds, and its machine stood still: it may have lost it */
     unsigned writers; /* that came in while it waited */
@@ -237,11 +238,11 @@ static int64_t latest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Since when this one waits, and nothing of its own keeps it from being served. */
+/* Since when this one waits, and nothing of its own keeps it from being served, if it could come in. */
 static int64_t ready_ns(const struct shared *shared, const struct call *call)
 {
     int64_t ns = call->since_ns + (call->is_heard ? 0 : NEWCOMER_MS * NS_PER_MS);
-    return latest(ns, shared->machines[call->machine].resumed_ns);
+    return latest(latest(ns, call->able_ns), shared->machines[call->machine].resumed_ns);
 }
 
 /* How much do those want who came before, or as this one did; and how many of all writers wait? */
@@ -310,8 +311,8 @@ static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t 
 }
 
 /*
- * How long may it stay free from then on, given those who wait? What is promised to each counts from when it is ready. A
- * twentieth of that is for how coarsely it is looked at.
+ * How long may it stay free from then on, given those who could come in? What is promised to each counts from when it is
+ * ready. A twentieth of that is for how coarsely it is looked at.
  */
 static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t since_ns, int64_t now_ns)
 {
@@ -326,10 +327,12 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t si
         some_unheard |= !call->is_heard;
         if (machine->life != LIVE)
             continue;
+        asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
+        if (call->able_ns == 0)
+            continue;
         int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? rests_ms(machine) : 0;
         ms += latest(ready_ns(shared, call) - since_ns, 0) / NS_PER_MS;
         least_ms = ms < least_ms ? ms : least_ms;
-        asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
     }
     int64_t ms = PROMPT_MS + least_ms;
     if (some_unheard)
@@ -410,8 +413,12 @@ static void judge(struct shared *shared, unsigned number)
     struct taken taken = taken_of(shared, number, now_ns);
     bool keeps = false;
     for (unsigned i = 0; i < shared->call_count; i++) {
-        const struct call *call = &shared->calls[i];
-        if (!waits(shared, call, number) || !could_enter(shared, object, call, &taken))
+        struct call *call = &shared->calls[i];
+        if (call->object != number)
+            continue;
+        bool is_able = waits(shared, call, number) && could_enter(shared, object, call, &taken);
+        call->able_ns = !is_able ? 0 : call->able_ns > 0 ? call->able_ns : now_ns;
+        if (!is_able)
             continue;
         keeps |= call->is_heard && !taken.unsure && !object->is_unjudged;
         if (ready_ns(shared, call) < ready_since_ns)
