@@ -320,7 +320,8 @@ static bool wait_once(struct hold *hold)
     if (is_held) {
         hold->levels = levels;
         enter(hold);
-        count_levels(hold);
+        if (code != ETIMEDOUT || fleet->is_faultless) /* else the request that counts them may have been lost */
+            count_levels(hold);
     } else {
         int64_t left_ms;
         int after = lk_mutex_remaining(&objects->mutex, &left_ms);
