@@ -685,7 +685,9 @@ static void enter(struct user *user, unsigned number)
          lk_errortext());
     must(code == 0 || call->unsure || !was_calm(user, began_ns - 60000 * NS_PER_MS),
          "a release returned %d though nothing happened: %s", code, lk_errortext());
-    if (code == EIO || code == ENOTCONN)
+    if (code == ENOTCONN && object->kind == COUNTING)
+        add_ghost(object, call, NEVER_NS); /* nothing was done: it has them still */
+    else if (code == EIO || code == ENOTCONN)
         add_ghost(object, call, true_ns() + lk_errorsettles() * 1010000 + NS_PER_MS);
     if (call->writes)
         object->writer_ns = true_ns();
