@@ -7,7 +7,7 @@
  * that may lose what no replica had; with wait_replicas of both there is no such time. A hold goes on where the next
  * master has it. A grant that too few replicas acknowledged is no hold. A free mutex that somebody wants is granted soon
  * after the Sentinels' announcement. A cluster without failovers loses nothing: holders go on, and give back while a
- * slot moves.
+ * slot moves; nobody is told of a death where slots move and nobody died.
  */
 #include "workload.h"
 #include "failover.h"
@@ -75,12 +75,14 @@ struct shared {
     struct gate over;
     int replicas; /* wait_replicas */
     bool is_cluster;
-    bool is_moving; /* a slot is, and nothing else is the matter */
+    bool is_moving;  /* a slot is, and nothing else is the matter */
+    bool only_moves; /* nothing else will ever be */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
     bool is_fair, is_robust, is_calm, is_lonely, tokens_rise;
     bool is_slow;       /* half of the uses are long */
     bool differ;        /* clocks of servers */
     int64_t longest_ms; /* of a use */
+    int64_t pause_ms;   /* between two uses, at most */
     int64_t blow_ns;    /* the first fault since all was well; 0: all is well */
     int64_t excused_ns; /* nobody need be served before; INT64_MAX: who knows */
     int64_t lossy_ns;   /* two may hold until then */
@@ -271,7 +273,7 @@ static void judge_token(struct user *user, uint64_t before)
     name->token = token > name->token ? token : name->token;
 }
 
-/* Did nobody wait when it was given back? A turn that a waiter let pass counts as a death, too. */
+/* Did nobody wait when it was given back? A turn that a waiter let pass counts as a death, too; where slots move, none is. */
 static bool is_first(const struct shared *shared, const struct slot *mine, int64_t asked_ns)
 {
     const struct name *name = &shared->names[mine->name];
@@ -292,7 +294,9 @@ static void judge_grant(struct user *user, int64_t asked_ns, int code)
     keep(shared, shared->few_ns == 0 || asked_ns < shared->few_ns, "granted without the replicas");
     keep(shared, shared->few_ns == 0 || name->freed_ns < shared->few_ns, "handed over without the replicas");
     keep(shared, !name->died || code == EOWNERDEAD, "who follows a dead holder was not told");
-    keep(shared, code != EOWNERDEAD || !shared->is_cluster || name->lost || !is_first(shared, user->slot, asked_ns),
+    keep(shared,
+         code != EOWNERDEAD || !shared->is_cluster || name->lost ||
+             !(shared->only_moves || is_first(shared, user->slot, asked_ns)),
          "told of a dead holder, and nobody died");
     name->died = name->lost = false;
 }
@@ -385,12 +389,13 @@ static int use(void *arg)
     while (!gate_is_open(&shared->over)) {
         if (!slot->patient) {
             slot->name = (unsigned)luck_below(&user->luck, user->machine->names);
-            slot->patient = luck_below(&user->luck, 4) != 0;
+            slot->patient = luck_below(&user->luck, 4) != 0 || shared->only_moves;
             slot->fixed = luck_onein(&user->luck, shared->is_slow ? 2 : 4);
             slot->wants_ns = true_ns();
         }
         ask(user);
-        rest_ms(luck_about(&user->luck, 1, slot->patient ? 20 : 500));
+        rest_ms(shared->only_moves ? (int64_t)luck_below(&user->luck, (uint64_t)shared->pause_ms)
+                                   : luck_about(&user->luck, 1, slot->patient ? 20 : shared->pause_ms));
     }
     return 0;
 }
@@ -828,6 +833,27 @@ static void settle(struct driver *driver)
 
 /* --- a cluster ---------------------------------------------------------------------------------------------------- */
 
+static bool has_some(struct driver *driver, int slot, int node)
+{
+    return cluster_int(driver->cluster, node, "CLUSTER COUNTKEYSINSLOT %d", slot) > 0;
+}
+
+/* The move is given up as soon as nothing is at the other node any more. Those who rest learn of that from nobody. */
+static bool give_up_move(struct driver *driver, int slot, int from, int to)
+{
+    for (int64_t until_ms = true_ms() + (int64_t)luck_below(&driver->luck, 5000); has_some(driver, slot, to);) {
+        if (true_ms() >= until_ms)
+            return false;
+        rest_ms(50);
+    }
+    cluster_str(driver->cluster, to, "CLUSTER SETSLOT %d STABLE", slot);
+    assert_that(!has_some(driver, slot, to));
+    cluster_str(driver->cluster, from, "CLUSTER SETSLOT %d STABLE", slot);
+    driver->shared->is_moving = false;
+    driver->shared->excused_ns = true_ns();
+    return true;
+}
+
 /* Part of its keys go first: the hold, or those of who waits. */
 static void move_slot(struct driver *driver)
 {
@@ -837,7 +863,8 @@ static void move_slot(struct driver *driver)
         to = (from + 1 + (int)luck_below(&driver->luck, 2)) % 3;
     char key[96];
     int64_t before_ms = luck_about(&driver->luck, 10, 3000), after_ms = luck_about(&driver->luck, 10, 10000);
-    unsigned first = (unsigned)luck_below(&driver->luck, 4);
+    bool gives_up = driver->shared->only_moves && luck_below(&driver->luck, 4) != 0;
+    unsigned first = gives_up ? 0 : (unsigned)luck_below(&driver->luck, 4);
     if (from < 0 || !fault_happens("the slot of %s goes from %d to %d", name, from, to))
         return;
     blow(driver);
@@ -847,6 +874,8 @@ static void move_slot(struct driver *driver)
     snprintf(key, sizeof key, "latchkey:%s:mutex:{%s}", first == 1 ? "queue" : first == 2 ? "robust" : "token", name);
     if (first != 3)
         cluster_movekey(c, first == 0 ? name : key, from, to);
+    if (gives_up && give_up_move(driver, slot, from, to))
+        return;
     rest_ms(after_ms);
     while (cluster_movekeys(c, slot, from, to) > 0)
         continue;
@@ -918,6 +947,20 @@ static void strike_cluster(struct driver *driver)
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
+/* Slots move, and all else is well: holds are long and the others rest, or people are few and seldom there. */
+static void draw_moves(struct shared *shared, struct luck *luck, struct driver *driver)
+{
+    bool is_busy = !luck_onein(luck, 3);
+    shared->only_moves = shared->is_lonely = shared->is_slow = true;
+    shared->is_robust = !is_busy || luck_onein(luck, 2);
+    shared->lease_ms = 20000 + (int64_t)luck_below(luck, 40000);
+    shared->poll_ms = luck_about(luck, 1000, 5000);
+    shared->skew_ms = luck_about(luck, 200, 4000);
+    shared->longest_ms = is_busy ? 20000 : 4000;
+    shared->pause_ms = 10000;
+    driver->kinds[0] = driver->kinds[1] = true;
+}
+
 /* In half of these seeds threads are few and hold for long, so that only renewals find a node again that was away. */
 static void draw_cluster(struct shared *shared, struct luck *luck, struct driver *driver)
 {
@@ -925,7 +968,9 @@ static void draw_cluster(struct shared *shared, struct luck *luck, struct driver
     shared->replicas = 0;
     shared->is_robust = luck_onein(luck, 2);
     shared->is_lonely = luck_onein(luck, 2);
-    if (!shared->is_lonely)
+    if (luck_onein(luck, 3))
+        draw_moves(shared, luck, driver);
+    if (!shared->is_lonely || shared->only_moves)
         return;
     shared->longest_ms = luck_onein(luck, 2) ? 20000 : 2 * shared->lease_ms;
     driver->has_few = true;
@@ -956,6 +1001,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
     shared->poll_ms = luck_about(luck, 500, shared->lease_ms < 5000 ? shared->lease_ms : 5000);
     shared->skew_ms = luck_about(luck, 200, shared->lease_ms / 4);
     shared->longest_ms = luck_about(luck, 50, 2 * shared->lease_ms);
+    shared->pause_ms = 500;
     shared->is_slow = luck_onein(luck, 3);
     shared->is_fair = luck_onein(luck, 2);
     shared->is_robust = luck_onein(luck, 3);
@@ -964,7 +1010,7 @@ static void draw_settings(struct shared *shared, struct luck *luck, struct drive
         draw_cluster(shared, luck, driver);
     else if (luck_below(luck, 4) < (shared->replicas > 0 ? 3 : 2))
         draw_long_uses(shared, luck, driver);
-    for (enum kind kind = 0; kind < KINDS; kind++)
+    for (enum kind kind = 0; kind < KINDS && !shared->only_moves; kind++)
         driver->kinds[kind] |= luck_onein(luck, driver->has_few ? 8 : 2);
 }
 
@@ -1017,7 +1063,7 @@ static void make_url(struct driver *driver)
 static void make_names(struct driver *driver)
 {
     static const char *const plain[NAMES] = { "ma", "mb", "mc" };
-    driver->name_count = 1 + (unsigned)luck_below(&driver->luck, NAMES);
+    driver->name_count = driver->shared->only_moves ? 1 : 1 + (unsigned)luck_below(&driver->luck, NAMES);
     for (unsigned i = 0; i < NAMES; i++)
         driver->names[i] = driver->shared->is_cluster ? cluster_name(driver->cluster, (int)i, plain[i]) : plain[i];
 }
@@ -1074,7 +1120,8 @@ static void run(struct driver *driver)
         shared->lossy_ns = INT64_MAX;
         storm_begin();
     }
-    for (unsigned rounds = 3 + (unsigned)luck_below(&driver->luck, 4); rounds > 0; rounds--) {
+    unsigned rounds = 3 + (unsigned)luck_below(&driver->luck, 4);
+    for (rounds *= shared->only_moves ? 3 : 1; rounds > 0; rounds--) {
         rest_ms(luck_about(&driver->luck, 100, 8000));
         strike_and_settle(driver);
     }
