@@ -81,7 +81,7 @@ void sim_pausehere(void)
 }
 
 /* It is silent, or deaf, or both; its connections stay. */
-static void isolate(struct proc *proc, uint64_t length_ns)
+void sim_isolateproc(struct proc *proc, uint64_t length_ns)
 {
     uint64_t way = sim_drawbelow(FAULTS, 3);
     if (way != 0)
@@ -103,7 +103,7 @@ void sim_trouble(struct file *file)
     if (hold && sim_fault("hold what is sent"))
         peer->held_until_ns = world->now_ns + length_ns;
     if (alone && sim_fault("isolate"))
-        isolate(&world->procs[sim_proc()], length_ns);
+        sim_isolateproc(&world->procs[sim_proc()], length_ns);
     if (cut && sim_fault(late_ns != 0 ? "cut, and what was sent arrives late" : "cut"))
         late_ns != 0 ? sim_cutlate(file, late_ns) : sim_cut(file);
 }

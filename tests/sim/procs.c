@@ -328,3 +328,9 @@ __attribute__((constructor)) static void begin(void)
         enter(new_proc(sim_kernelpid(), (pid_t)sim_kernel(SYS_getppid)));
     sim_beginmachine(name_of_command());
 }
+
+void sim_isolate(pid_t pid, int64_t ms)
+{
+    if (sim_on())
+        sim_isolateproc(&world->procs[sim_procof(pid)], (uint64_t)ms * NS_PER_MS);
+}

@@ -305,6 +305,7 @@ void sim_pausehere(void);                    /* points, and messages sent, while
 void sim_trouble(struct file *file);
 uint64_t sim_drawtrouble(enum trouble trouble); /* until the next one */
 void sim_beginmachine(uint64_t name);
+void sim_isolateproc(struct proc *proc, uint64_t length_ns);
 void sim_takesignals(void);
 void sim_alarmdue(uint32_t proc, uint32_t generation);
 int64_t sim_servershift_us(void); /* of CLOCK_REALTIME, as a test says */
@@ -323,6 +324,7 @@ void sim_storm(bool on);
 bool sim_fault(const char *what);
 void sim_clocks(int64_t ppb);
 void sim_machine(uint64_t name);
+void sim_isolate(pid_t pid, int64_t ms);
 
 #define REAL(name) ((__typeof__(&name))sim_real(#name))
 

@@ -3,7 +3,8 @@
  * permits.c - threads of a few machines take permits of a semaphore, leased or counting, and give them back: never
  * are more taken than there are, what the dead held comes back with its lease, and nothing counts twice
  *
- * One thread also has a counting semaphore for itself, and knows after each call what it has to say.
+ * In some seeds nobody gives back: what a machine took and never heard of comes back by the library alone, and not to the
+ * next semaphore of that name. One thread also has a counting semaphore for itself, and knows after each call what it has to say.
  */
 #include "fleet.h"
 
@@ -20,6 +21,7 @@ struct taken {
 
 struct model {
     bool is_leased, has_ids, has_deletions, has_resizes;
+    bool is_used_up; /* nobody gives back: who finds nothing left deletes it, and the next one is whole */
     unsigned total, total_most;
     struct taken taken[FLEET_MACHINES][FLEET_THREADS][HOLDS];
     unsigned generation; /* odd while it is deleted and made anew */
@@ -100,7 +102,8 @@ static void note_taken(struct person *person, unsigned hold, unsigned permits, i
         return; /* it may be of one that is gone */
     must(taken_at(model, asked_ns) + permits <= model->total_most + model->to_next,
          "%u permits are taken, and %u more, of %u", taken_at(model, asked_ns), permits, model->total_most);
-    model->taken[person->machine][person->number][hold] = (struct taken){ permits, good_until_ns };
+    unsigned kept = model->is_used_up ? model->taken[person->machine][person->number][hold].permits : 0;
+    model->taken[person->machine][person->number][hold] = (struct taken){ kept + permits, good_until_ns };
 }
 
 static int take(struct person *person, unsigned permits)
@@ -255,6 +258,8 @@ static void use_counting(struct person *person)
     if (!is_sure)
         return; /* of which one is not known: it is not given back */
     note_taken(person, 0, permits, INT64_MAX, asked_ns);
+    if (model->is_used_up)
+        return;
     fleet_rest(person);
     if (generation != model->generation || !fleet_kept(fleet, loss)) {
         forget_taken(person);
@@ -444,7 +449,7 @@ static void act(struct person *person)
             use_own(person);
     } else if (luck_onein(&person->luck, 24)) {
         use_anonymous(person);
-    } else if (model->has_deletions && is_first && luck_onein(&person->luck, 6)) {
+    } else if (model->has_deletions && is_first && luck_onein(&person->luck, model->is_used_up ? 1 : 6)) {
         delete_it(person);
     } else if (luck_onein(&person->luck, 6)) {
         count(person);
@@ -509,9 +514,35 @@ static void loses(struct fleet *fleet)
     lost(fleet);
 }
 
-static const struct game game = {
-    .open = open_objects, .act = act, .close = close_objects, .dies = dies, .died = died, .loses = loses, .lost = lost
-};
+/* One that takes permits does not hear of it. The first machine, which deletes, is spared. */
+static void isolate(struct fleet *fleet)
+{
+    unsigned machine = fleet->machines > 1 ? 1 + (unsigned)luck_below(&fleet->luck, fleet->machines - 1) : 0;
+    int64_t length_ms = luck_about(&fleet->luck, 100, TROUBLE_MS);
+    if (!fleet->is_dead[machine] && fault_happens("machine %u is isolated", machine))
+        machine_isolated(fleet->pids[machine], length_ms);
+}
+
+static const struct game game = { .open = open_objects,
+                                  .act = act,
+                                  .close = close_objects,
+                                  .dies = dies,
+                                  .died = died,
+                                  .loses = loses,
+                                  .lost = lost,
+                                  .other = isolate };
+
+/* What the library gives back of lost answers, and nothing else, may come to the next semaphore. It does not. */
+static void draw_use_up(struct fleet *fleet)
+{
+    memset(fleet->has, 0, sizeof fleet->has);
+    fleet->has[OTHERS] = true;
+    fleet->is_faultless = false;
+    fleet->machines = 2 + (unsigned)luck_below(&fleet->luck, FLEET_MACHINES - 1);
+    fleet->rest_least_ms = 10;
+    fleet->rest_most_ms = 1000;
+    fleet->storm_ms = 60000;
+}
 
 static void draw(struct fleet *fleet, struct model *model)
 {
@@ -530,6 +561,9 @@ static void draw(struct fleet *fleet, struct model *model)
     model->is_leased = luck_onein(&fleet->luck, 2);
     model->has_ids = luck_onein(&fleet->luck, 2);
     model->has_deletions = luck_onein(&fleet->luck, 4);
+    model->is_used_up = model->has_deletions && !model->is_leased && luck_onein(&fleet->luck, 2);
+    if (model->is_used_up)
+        draw_use_up(fleet);
     model->total = model->total_most = 1 + (unsigned)luck_below(&fleet->luck, TOTAL_MAX);
 }
 

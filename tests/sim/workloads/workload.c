@@ -14,6 +14,7 @@ __attribute__((weak)) void sim_storm(bool on);
 __attribute__((weak)) bool sim_fault(const char *what);
 __attribute__((weak)) void sim_clocks(int64_t ppb);
 __attribute__((weak)) void sim_machine(uint64_t name);
+__attribute__((weak)) void sim_isolate(pid_t pid, int64_t ms);
 __attribute__((weak)) void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 struct luck luck_begin(void)
@@ -96,6 +97,11 @@ bool fault_happens(const char *format, ...)
 void clocks_are_wrong(int64_t ppm)
 {
     sim_clocks(ppm * 1000);
+}
+
+void machine_isolated(pid_t pid, int64_t ms)
+{
+    sim_isolate(pid, ms);
 }
 
 void machine_begins(unsigned number)

@@ -48,6 +48,7 @@ bool fault_happens(const char *format, ...) __attribute__((format(printf, 1, 2))
  * server, is one.
  */
 void clocks_are_wrong(int64_t ppm);
+void machine_isolated(pid_t pid, int64_t ms); /* it is silent, or deaf, or both; its connections stay */
 void machine_begins(unsigned number); /* this process is that machine: in a child, before it opens a client */
 
 /* A promise was broken: says so and ends the world. Any process may call it. */
