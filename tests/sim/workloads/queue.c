@@ -13,6 +13,8 @@
  * - a rush on an object that is never free for long, by some who hear messages and some who do not
  * - clients that come and go for minutes
  * - naps: machines stand still, or subscriptions break, as somebody gives back
+ * - crowds that come in together, one round after the other, when one gives back all that there is
+ * - a crowd that dies in front of few others
  */
 #include "workload.h"
 
@@ -27,7 +29,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NEVER_NS INT64_MAX
 
-enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, CROWD = 60, GHOSTS_MAX = 64, CLIENTS_MAX = 4096 };
+enum { MACHINES_MAX = 12, CALLS_MAX = 400, OBJECTS_MAX = 3, CROWD = 60, GHOSTS_MAX = CALLS_MAX, CLIENTS_MAX = 4096 };
 
 /* Round trips of the slowest network, and what a hand-over takes of them. */
 enum {
@@ -54,6 +56,7 @@ struct machine {
     unsigned number, threads, first_call;
     int64_t lease_ms, poll_ms, timeout_ms;
     bool is_heard, is_mute, own_clients, redisson;
+    bool wants_all; /* always */
     enum life life;
     int64_t silent_ns, resumed_ns; /* when it died or stood still, and went on, last */
     int64_t wakes_ns;              /* it stands still until then */
@@ -76,6 +79,7 @@ struct call {
     unsigned writers; /* that came in while it waited */
     uint64_t owner;
     int64_t told_ns;   /* a long wait was told */
+    int64_t could_ns;  /* since when it could come in; 0: it could not */
     int64_t passed_ns; /* one that came later came in; both may have been let in at once */
 };
 
@@ -118,6 +122,7 @@ struct shared {
     bool is_calm;         /* no storm, nobody dies or stands still */
     bool is_stormy;
     bool has_mutes;
+    unsigned dies; /* that machine alone; 0: any */
     unsigned aims; /* one in so many releases waits for a fault; 0: none does */
     bool is_aimed;
     unsigned cancels, cancelled; /* one in so many waits is; so many were */
@@ -127,6 +132,7 @@ struct shared {
     /* how threads behave */
     int64_t hold_ms, pause_ms, limit_ms;
     bool is_patient; /* limits are near the longest */
+    bool is_steady;  /* so are holds, and the pauses between two calls */
     int64_t nap_ms;  /* so long a machine stands still at most; 0: until somebody brings it back */
     unsigned tries, whole, readers;
 };
@@ -406,6 +412,23 @@ static void tell(const struct shared *shared, unsigned number)
     }
 }
 
+/* Each of a crowd that may come in does: a script lets in 48, and readers behind another one of their client ask then. */
+static void judge_each(const struct shared *shared, unsigned number, struct call *call, bool could, int64_t now_ns)
+{
+    enum { ROUND = 48, TOGETHER_MS = 60 };
+    call->could_ns = !could ? 0 : call->could_ns > 0 ? call->could_ns : now_ns;
+    if (!could || !shared->is_calm || !call->is_heard || shared->has_mutes || shared->call_count <= CROWD)
+        return;
+    int64_t ms = (now_ns - latest(call->could_ns, ready_ns(shared, call))) / NS_PER_MS;
+    int64_t most_ms = bound_ms(shared, number, call->could_ns, now_ns);
+    most_ms += shared->objects[number].kind == RWLOCK ? TOGETHER_MS - PROMPT_MS
+                                                      : (int64_t)(shared->call_count / ROUND) * PROMPT_MS;
+    if (ms > most_ms)
+        tell(shared, number);
+    must(ms <= most_ms, "%s %s: one of a crowd could have come in for %lld ms; %lld ms are promised",
+         kind_names[shared->objects[number].kind], shared->objects[number].name, (long long)ms, (long long)most_ms);
+}
+
 /* Nothing stays free while somebody waits for it. */
 static void judge(struct shared *shared, unsigned number)
 {
@@ -418,10 +441,12 @@ static void judge(struct shared *shared, unsigned number)
         if (call->object != number)
             continue;
         bool is_able = waits(shared, call, number) && could_enter(shared, object, call, &taken);
+        bool is_sure = is_able && !taken.unsure && !object->is_unjudged;
+        judge_each(shared, number, call, is_sure && !shared->is_stormy, now_ns);
         call->able_ns = !is_able ? 0 : call->able_ns > 0 ? call->able_ns : now_ns;
         if (!is_able)
             continue;
-        keeps |= call->is_heard && !taken.unsure && !object->is_unjudged;
+        keeps |= call->is_heard && is_sure;
         if (ready_ns(shared, call) < ready_since_ns)
             ready_since_ns = ready_ns(shared, call);
     }
@@ -636,7 +661,7 @@ static void hold(struct user *user, unsigned number, struct call *call, int64_t 
 static int64_t hold_time(struct user *user)
 {
     int64_t most_ms = user->machine->shared->hold_ms;
-    switch (luck_below(&user->luck, 3)) {
+    switch (user->machine->shared->is_steady ? 2 : luck_below(&user->luck, 3)) {
     case 0:
         return 0;
     case 1:
@@ -789,8 +814,9 @@ static void use_one(struct user *user)
     struct call *call = &shared->calls[user->number];
     unsigned number = (unsigned)luck_below(&user->luck, shared->object_count);
     struct object *object = &shared->objects[number];
-    bool writes = object->kind == RWLOCK && luck_onein(&user->luck, shared->readers);
-    unsigned wants = is_semaphore(object) && luck_onein(&user->luck, shared->whole) ? object->total : 1;
+    bool all = user->machine->wants_all,
+         writes = object->kind == RWLOCK && (luck_onein(&user->luck, shared->readers) || all);
+    unsigned wants = is_semaphore(object) && (luck_onein(&user->luck, shared->whole) || all) ? object->total : 1;
     bool tries = luck_onein(&user->luck, shared->tries);
     int64_t limit_ms = tries ? 0 : limit_of(user);
     begins_to_wait(user, number, wants, writes || object->kind == MUTEX || object->kind == FAIR_MUTEX, limit_ms);
@@ -882,6 +908,13 @@ static void open_client(struct machine *machine, lk_client_t **client)
     assert_lk(0, lk_client_addlistener(*client, hear, machine, &handle));
 }
 
+static int64_t pause_time(struct user *user)
+{
+    int64_t most_ms = user->machine->shared->pause_ms;
+    return user->machine->shared->is_steady ? most_ms / 2 + (int64_t)luck_below(&user->luck, (uint64_t)most_ms / 2 + 1)
+                                            : luck_about(&user->luck, 1, most_ms);
+}
+
 static int use(void *arg)
 {
     struct user *user = arg;
@@ -898,7 +931,7 @@ static int use(void *arg)
         }
         for (unsigned i = 0; i < rounds && !is_over(shared); i++) {
             use_one(user);
-            rest_ms(luck_about(&user->luck, 1, shared->pause_ms));
+            rest_ms(pause_time(user));
         }
         if (user->machine->own_clients) {
             lk_client_close(user->client);
@@ -940,7 +973,7 @@ enum fault { SUBSCRIPTIONS, CONNECTIONS, SCRIPTS, FREEZES, KILLS, FORGES, FAULTS
 
 struct plan {
     bool storms, faults[FAULTS];
-    int64_t length_ms, every_ms;
+    int64_t length_ms, every_ms, first_ms; /* 0: as the others */
 };
 
 static int64_t one_of(struct luck *luck, const int64_t *all, unsigned count)
@@ -996,9 +1029,10 @@ static void draw_machines(struct luck *luck, struct world *w, struct shared *sha
     bool redisson = luck_onein(luck, 6);
     unsigned crowd = luck_onein(luck, 8) ? 60 + (unsigned)luck_below(luck, 140) : 0;
     shared->machine_count = 2 + (unsigned)luck_below(luck, luck_onein(luck, 3) && crowd == 0 ? MACHINES_MAX - 1 : 3);
+    for (unsigned i = 0; i < MACHINES_MAX; i++)
+        shared->machines[i] = (struct machine){ .w = w, .shared = shared, .number = i };
     for (unsigned i = 0; i < shared->machine_count; i++) {
         struct machine *machine = &shared->machines[i];
-        *machine = (struct machine){ .w = w, .shared = shared, .number = i };
         draw_machine(luck, machine, i > 0 ? &shared->machines[0] : NULL);
         machine->is_heard = unheard == 0 || (unheard == 1 && !luck_onein(luck, 2));
         machine->is_mute = mutes > 0 && luck_onein(luck, mutes);
@@ -1061,6 +1095,27 @@ static void only_fault(struct plan *plan, enum fault fault)
         plan->faults[fault] = true;
 }
 
+/* Processes with one thread want one mutex, and the first of them that rest stands still as it is given back. */
+static void draw_rests(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    shared->object_count = 1;
+    shared->objects[0].kind = luck_onein(luck, 4) ? FAIR_MUTEX : MUTEX;
+    shared->is_steady = true;
+    shared->hold_ms = shared->pause_ms = 20000;
+    shared->aims = 1;
+    only_fault(plan, FREEZES);
+    shared->machine_count = 3 + (unsigned)luck_below(luck, 2);
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = true;
+        machine->is_mute = machine->own_clients = false;
+        machine->threads = 1;
+        machine->poll_ms = 1000;
+        machine->lease_ms = 30000;
+        machine->timeout_ms = 1000;
+    }
+}
+
 /* Somebody has it for long, the others rest, and some of them die or stand still. */
 static void draw_long_holds(struct luck *luck, struct shared *shared, struct plan *plan)
 {
@@ -1083,6 +1138,8 @@ static void draw_long_holds(struct luck *luck, struct shared *shared, struct pla
         machine->lease_ms = ONE_OF(luck, 10000, 30000);
         machine->timeout_ms = 1000;
     }
+    if (luck_onein(luck, 2))
+        draw_rests(luck, shared, plan);
 }
 
 /* It is wanted all the time, by some who hear and some who do not. */
@@ -1124,6 +1181,29 @@ static void draw_churn(struct luck *luck, struct shared *shared, struct plan *pl
     }
 }
 
+/* Claims are as short as the leases of those who stand still, and others wait behind them. */
+static void draw_short_claims(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    static const int64_t kinds[] = { FAIR_MUTEX, RWLOCK, LEASED }; /* a claim of a number has no lease */
+    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 3);
+    shared->objects[0].prefer = shared->objects[0].kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
+    shared->objects[0].total = 1;
+    shared->readers = 1;
+    shared->limit_ms = 20000;
+    shared->nap_ms = 8000;
+    only_fault(plan, FREEZES);
+    shared->machine_count = 3;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = true;
+        machine->is_mute = machine->own_clients = false;
+        machine->threads = i == 0 ? 2 : 4;
+        machine->poll_ms = ONE_OF(luck, 200, 500);
+        machine->lease_ms = i == 0 ? 30000 : ONE_OF(luck, 1000, 1000, 2000);
+        machine->timeout_ms = i == 0 ? 1000 : machine->lease_ms / 5;
+    }
+}
+
 /* As somebody gives back, one who waits does not hear of it: close to its limit, or with others of its machine. */
 static void draw_naps(struct luck *luck, struct shared *shared, struct plan *plan)
 {
@@ -1145,18 +1225,85 @@ static void draw_naps(struct luck *luck, struct shared *shared, struct plan *pla
         machine->is_mute = machine->own_clients = false;
         machine->threads = close ? 1 : 1 + (unsigned)luck_below(luck, 4);
     }
+    if (luck_onein(luck, 2))
+        draw_short_claims(luck, shared, plan);
+}
+
+/* One takes all that there is, and some dozens come in together when that one gives back. */
+static void draw_rounds(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    static const int64_t kinds[] = { RWLOCK, RWLOCK, COUNTING, LEASED };
+    int64_t poll_ms = ONE_OF(luck, 3000, 10000), threads = ONE_OF(luck, 140, 280);
+    shared->object_count = 1;
+    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 4);
+    shared->objects[0].prefer = shared->objects[0].kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
+    shared->objects[0].total = is_semaphore(&shared->objects[0]) ? 300 : 1;
+    shared->hold_ms = 2000;
+    shared->pause_ms = ONE_OF(luck, 20, 500);
+    shared->limit_ms = 100000;
+    shared->calls_left = 1000;
+    shared->readers = 1000000;
+    shared->aims = 0;
+    shared->is_steady = true;
+    plan->length_ms = 40000;
+    only_fault(plan, FAULTS);
+    shared->machine_count = 2 + (unsigned)luck_below(luck, 3);
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = true;
+        machine->is_mute = machine->own_clients = false;
+        machine->wants_all = i == 0;
+        machine->threads = i == 0 ? 1 : (unsigned)threads / (shared->machine_count - 1);
+        machine->poll_ms = poll_ms;
+        machine->lease_ms = 30000;
+        machine->timeout_ms = 1000;
+    }
+}
+
+/* Many that wait die at once, and few others stand behind them or come later. */
+static void draw_many_dead(struct luck *luck, struct shared *shared, struct plan *plan)
+{
+    static const int64_t kinds[] = { FAIR_MUTEX, RWLOCK, LEASED };
+    int64_t lease_ms = ONE_OF(luck, 2000, 4000);
+    shared->object_count = 1;
+    shared->objects[0].kind = (enum kind)one_of(luck, kinds, 3);
+    shared->objects[0].prefer = shared->objects[0].kind == RWLOCK ? (int)luck_below(luck, 4) : 0;
+    shared->objects[0].total = 1;
+    shared->hold_ms = 10000;
+    shared->pause_ms = 2000;
+    shared->limit_ms = 100000;
+    shared->calls_left = 1000;
+    shared->readers = 1;
+    shared->aims = 0;
+    shared->is_steady = true;
+    plan->length_ms = 25000;
+    plan->every_ms = 60000;
+    plan->first_ms = 1000 + (int64_t)luck_below(luck, 3000);
+    shared->dies = 1;
+    only_fault(plan, KILLS);
+    shared->machine_count = 3;
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        struct machine *machine = &shared->machines[i];
+        machine->is_heard = true;
+        machine->is_mute = machine->own_clients = false;
+        machine->threads = i == 1 ? 280 + (unsigned)luck_below(luck, 100) : 1;
+        machine->lease_ms = lease_ms;
+        machine->poll_ms = 1000;
+        machine->timeout_ms = lease_ms / 5;
+    }
 }
 
 static void draw_theme(struct luck luck, struct shared *shared, struct plan *plan)
 {
     static void (*const themes[])(struct luck *, struct shared *, struct plan *) = { draw_long_holds, draw_rush,
-                                                                                     draw_churn, draw_naps };
-    if (shared->call_count > CROWD || luck_onein(&luck, 2))
+                                                                                     draw_churn,      draw_naps,
+                                                                                     draw_rounds,     draw_many_dead };
+    if (luck_onein(&luck, 2))
         return;
     shared->cancels = 0;
     shared->tries = shared->whole = 1000000;
     shared->is_patient = true;
-    themes[luck_below(&luck, 4)](&luck, shared, plan);
+    themes[shared->call_count > CROWD ? 4 + luck_below(&luck, 2) : luck_below(&luck, 6)](&luck, shared, plan);
     seat_threads(shared);
 }
 
@@ -1289,7 +1436,7 @@ static bool has_waiter(const struct shared *shared, unsigned number)
 
 static void kill_one(struct luck *luck, struct shared *shared)
 {
-    struct machine *machine = victim_of(luck, shared, HOLDING);
+    struct machine *machine = shared->dies > 0 ? &shared->machines[shared->dies] : victim_of(luck, shared, HOLDING);
     if (machine->life != LIVE || machine->lives > 3 || !fault_happens("machine %u dies", machine->number))
         return;
     world_kill(machine->w, machine->pid);
@@ -1298,13 +1445,19 @@ static void kill_one(struct luck *luck, struct shared *shared)
     leave_ghosts(shared, machine, machine->lease_ms + PROMPT_MS);
 }
 
+static int64_t nap_time(struct luck *luck, const struct shared *shared)
+{
+    return shared->is_steady ? shared->nap_ms / 2 + (int64_t)luck_below(luck, (uint64_t)shared->nap_ms / 2)
+                             : luck_about(luck, 50, shared->nap_ms);
+}
+
 static void freeze_one(struct luck *luck, struct shared *shared, struct machine *machine)
 {
     if (machine->life != LIVE || !fault_happens("machine %u stands still", machine->number))
         return;
     world_stop(machine->pid);
     machine->life = FROZEN;
-    machine->wakes_ns = shared->nap_ms == 0 ? NEVER_NS : true_ns() + luck_about(luck, 50, shared->nap_ms) * NS_PER_MS;
+    machine->wakes_ns = shared->nap_ms == 0 ? NEVER_NS : true_ns() + nap_time(luck, shared) * NS_PER_MS;
     falls_silent(shared, machine);
 }
 
@@ -1469,7 +1622,7 @@ static void workload(struct world *w)
         shared->is_stormy = true;
         storm_begin();
     }
-    int64_t next_ms = true_ms() + luck_about(&luck, 10, plan.every_ms);
+    int64_t next_ms = true_ms() + (plan.first_ms > 0 ? plan.first_ms : luck_about(&luck, 10, plan.every_ms));
     struct quiet quiet = { 0 };
     while (!is_over(shared)) {
         rest_ms(shared->aims > 0 ? 5 : shared->hold_ms < 20000 ? 20 : 50);
