@@ -273,7 +273,7 @@ static void judge_token(struct user *user, uint64_t before)
     name->token = token > name->token ? token : name->token;
 }
 
-/* Did nobody wait when it was given back? A turn that a waiter let pass counts as a death, too; where slots move, none is. */
+/* Did nobody wait when it was given back? A turn that a waiter let pass counts as a death, too. */
 static bool is_first(const struct shared *shared, const struct slot *mine, int64_t asked_ns)
 {
     const struct name *name = &shared->names[mine->name];

@@ -3,8 +3,9 @@
  * permits.c - threads of a few machines take permits of a semaphore, leased or counting, and give them back: never
  * are more taken than there are, what the dead held comes back with its lease, and nothing counts twice
  *
- * In some seeds nobody gives back: what a machine took and never heard of comes back by the library alone, and not to the
- * next semaphore of that name. One thread also has a counting semaphore for itself, and knows after each call what it has to say.
+ * In some seeds nobody gives back: what a machine took and never heard of comes back by the library alone, and not to
+ * the next semaphore of that name. One thread also has a counting semaphore for itself, and knows after each call what
+ * it has to say.
  */
 #include "fleet.h"
 

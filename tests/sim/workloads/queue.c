@@ -412,7 +412,7 @@ static void tell(const struct shared *shared, unsigned number)
     }
 }
 
-/* Each of a crowd that may come in does: a script lets in 48, and readers behind another one of their client ask then. */
+/* Each of a crowd that may come in does: a script lets in 48, and readers behind one of their client ask then. */
 static void judge_each(const struct shared *shared, unsigned number, struct call *call, bool could, int64_t now_ns)
 {
     enum { ROUND = 48, TOGETHER_MS = 60 };
