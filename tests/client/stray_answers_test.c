@@ -8,7 +8,6 @@
  *
  * labels: threads memory
  * seconds: 10
- * timeout: 240
  * processors: 2
  */
 #include "proxy.h"

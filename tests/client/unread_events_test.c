@@ -4,7 +4,6 @@
  *
  * labels: threads memory
  * simulated: yes
- * timeout: 240
  * seconds: 10
  */
 #include "log.h"

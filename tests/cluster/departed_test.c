@@ -7,7 +7,6 @@
  * labels: fullthreads long memory
  * simulated: yes
  * seconds: 60
- * timeout: 240
  */
 #include "news.h"
 #include "redis/cluster.h"

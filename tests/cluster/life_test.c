@@ -5,7 +5,6 @@
  * labels: fullthreads
  * simulated: yes
  * seconds: 38
- * timeout: 240
  */
 #include "cluster.h"
 

@@ -10,7 +10,6 @@
  * simulated: yes
  * seconds: 45
  * processors: 2
- * timeout: 240
  */
 #include "cluster.h"
 #include "subject.h"

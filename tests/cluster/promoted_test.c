@@ -5,7 +5,6 @@
  * labels: threads
  * simulated: yes
  * seconds: 30
- * timeout: 240
  */
 #include "cluster.h"
 #include "subject.h"

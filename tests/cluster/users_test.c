@@ -5,7 +5,6 @@
  * labels: threads memory
  * simulated: yes
  * seconds: 25
- * timeout: 240
  */
 #include "cluster.h"
 #include "log.h"

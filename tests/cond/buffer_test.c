@@ -5,7 +5,6 @@
  * LATCHKEY_ITEMS=100000 has the long form.
  *
  * labels: threads
- * timeout: 300
  */
 #include "world.h"
 

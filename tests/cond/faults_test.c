@@ -5,7 +5,6 @@
  *
  * labels: threads memory
  * simulated: yes
- * timeout: 180
  */
 #include "world.h"
 

@@ -5,7 +5,6 @@
  * labels: memory
  * simulated: yes
  * seconds: 60
- * timeout: 300
  * processors: 2
  * support: failing
  */

@@ -6,7 +6,6 @@
  * labels: memory
  * simulated: yes
  * seconds: 67
- * timeout: 240
  * support: failing
  */
 #include "failing/failing.h"

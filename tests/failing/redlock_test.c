@@ -6,7 +6,6 @@
  * labels: memory
  * simulated: yes
  * seconds: 22
- * timeout: 600
  * processors: 2
  * support: failing
  */

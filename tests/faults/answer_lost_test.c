@@ -6,7 +6,6 @@
  * labels: memory
  * simulated: yes
  * seconds: 54
- * timeout: 180
  */
 #include "rig.h"
 

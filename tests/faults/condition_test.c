@@ -6,7 +6,6 @@
  * labels: threads
  * simulated: yes
  * seconds: 30
- * timeout: 120
  */
 #include "world.h"
 

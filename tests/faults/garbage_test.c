@@ -8,7 +8,6 @@
  * labels: memory
  * simulated: yes
  * seconds: 180
- * timeout: 360
  */
 #include "process.h"
 #include "rig.h"

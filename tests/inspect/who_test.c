@@ -6,7 +6,6 @@
  * labels: threads memory
  * simulated: yes
  * seconds: 15
- * timeout: 240
  */
 #include "client/client.h"
 #include "cluster.h"

@@ -6,7 +6,6 @@
  * A turn counts in Redis by reading and writing, so that one of two at a time would get lost, and appends who it was to
  * a list. Three processes of C and three threads of Java have the turns.
  *
- * timeout: 240
  * seconds: 30
  * processors: 6
  */

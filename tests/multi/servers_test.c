@@ -5,7 +5,6 @@
  * processors: 4
  * labels: threads noise
  * simulated: yes
- * timeout: 60
  */
 #include "world.h"
 

@@ -10,7 +10,6 @@
  * labels: long threads
  * simulated: yes
  * seconds: 20
- * timeout: 300
  */
 #include "quorum.h"
 

@@ -4,7 +4,6 @@
  *
  * labels: threads memory noise
  * simulated: yes
- * timeout: 240
  */
 #include "proxy.h"
 

@@ -5,7 +5,6 @@
  * labels: threads memory noise
  * simulated: except tsan
  * seconds: 33
- * timeout: 120
  */
 #include "proxy.h"
 

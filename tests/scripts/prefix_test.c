@@ -10,7 +10,6 @@
  *
  * seconds: 26
  * processors: 5
- * timeout: 300
  */
 #include "rights.h"
 

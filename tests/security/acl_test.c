@@ -7,7 +7,6 @@
  * labels: threads memory
  * simulated: yes
  * seconds: 10
- * timeout: 240
  */
 #include "log.h"
 #include "quorum.h"
