@@ -18,8 +18,8 @@ failed=0 count=0 examples=0
 # compile <standard>: what stdin has, as far as warnings go
 compile() {
     case $1 in
-        c++*) "$cxx" -std="$1" "${strict[@]}" "${plus[@]}" -I "$include" -fsyntax-only -x c++ - ;;
-        *) "$cc" -std="$1" "${strict[@]}" -I "$include" -fsyntax-only -x c - ;;
+        c++*) "$cxx" -std="$1" "${strict[@]}" "${plus[@]}" -I "$include" -S -o /dev/null -x c++ - ;;
+        *) "$cc" -std="$1" "${strict[@]}" -I "$include" -S -o /dev/null -x c - ;;
     esac
 }
 

@@ -2,7 +2,7 @@
 /*
  * output_test.c - a standard output that is full or closed is an error of each command that prints: words, and code 74
  *
- * labels: memory
+ * labels: memory long
  * seconds: 9
  */
 #include "command.h"

@@ -2,7 +2,7 @@
 /*
  * starved_test.c - F65: the thread that renews gets no time to run
  *
- * labels: memory
+ * labels: memory long
  * seconds: 6
  * processors: 8
  */
