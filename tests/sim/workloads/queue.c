@@ -442,8 +442,8 @@ static void judge(struct shared *shared, unsigned number)
             continue;
         bool is_able = waits(shared, call, number) && could_enter(shared, object, call, &taken);
         bool is_sure = is_able && !taken.unsure && !object->is_unjudged;
-        judge_each(shared, number, call, is_sure && !shared->is_stormy, now_ns);
         call->able_ns = !is_able ? 0 : call->able_ns > 0 ? call->able_ns : now_ns;
+        judge_each(shared, number, call, is_sure && !shared->is_stormy, now_ns);
         if (!is_able)
             continue;
         keeps |= call->is_heard && is_sure;
