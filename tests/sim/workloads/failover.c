@@ -78,6 +78,7 @@ struct shared {
     bool is_moving;  /* a slot is, and nothing else is the matter */
     bool only_moves; /* nothing else will ever be */
     int64_t lease_ms, timeout_ms, poll_ms, skew_ms;
+    int64_t apart_ms; /* clocks of servers are, at most */
     bool is_fair, is_robust, is_calm, is_lonely, tokens_rise;
     bool is_slow;       /* half of the uses are long */
     bool differ;        /* clocks of servers */
@@ -169,10 +170,13 @@ static bool goes_on(const struct shared *shared, const struct slot *slot, int64_
     return slot->fixed || outage_ms + shared->skew_ms < shared->lease_ms * 6 / 10 - shared->timeout_ms;
 }
 
-/* A server has a hold for longer than its holder trusts it: docs/configuration.md, clock_skew. */
+/*
+ * A server has a hold for longer than its holder trusts it: docs/configuration.md, clock_skew. At the next master, whose clock
+ * may be behind, it ends as much later.
+ */
 static int64_t untrusted_ms(const struct shared *shared)
 {
-    return shared->lease_ms / 100 + 2 + shared->skew_ms;
+    return shared->lease_ms / 100 + 2 + shared->skew_ms + shared->apart_ms;
 }
 
 static void excuse(struct name *name, int64_t ms)
@@ -1023,6 +1027,7 @@ static void draw_clocks(struct driver *driver, struct luck *luck)
         return;
     bool differ = shared->differ || luck_onein(luck, 2);
     int64_t most_ms = shared->skew_ms - 60;
+    shared->apart_ms = differ ? most_ms : 0;
     for (int node = 0; node < FAILOVER_NODES && differ; node++)
         failover_setclock(driver->failover, node, (int64_t)luck_below(luck, (uint64_t)most_ms + 1) - most_ms / 2);
     shared->tokens_rise = !differ || shared->replicas == FAILOVER_NODES - 1;
