@@ -61,13 +61,19 @@ void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, in
     lk__mu_unlock(&dog->mu);
 }
 
+void lk__outbox_addunawaited(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (entry->pending)
+        return;
+    entry->unawaited = true;
+    lk__outbox_add(dog, entry, end_us);
+}
+
 void lk__outbox_handon(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
 {
     lk__watchdog_lock(dog);
-    if (!entry->pending) {
-        entry->unawaited = true;
-        lk__outbox_add(dog, entry, end_us);
-    }
+    lk__outbox_addunawaited(dog, entry, end_us);
     lk__mu_unlock(&dog->mu);
 }
 

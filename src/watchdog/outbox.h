@@ -88,8 +88,9 @@ void lk__outbox_destroy(struct lk__outbox *outbox);
 
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
 
-/* lk__outbox_send() under dog->mu; nothing once the watchdog is stopping. */
+/* lk__outbox_send() and lk__outbox_handon() under dog->mu; nothing once the watchdog is stopping. */
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
+void lk__outbox_addunawaited(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
 /* Is the first entry one that waits for others to be answered? */
 bool lk__outbox_isheldup(struct lk__watchdog *dog);
 /* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */

@@ -484,19 +484,6 @@ static int64_t margin_of(const struct lk__lease *lease, int64_t now_us)
     return third_us > 0 ? (until_us - now_us) * 1000000 / (3 * third_us) : 0;
 }
 
-/*
- * Another server than the one that granted it never heard of the grant, but may know the wait before it: that ends there,
- * because a place of nobody delays who waits behind it.
- */
-static void end_wait(struct lk__watchdog *dog, struct lk__lease *lease, int64_t end_us)
-{
-    assert(lk__mu_held(&dog->mu));
-    if (lease->release.pending)
-        return;
-    lease->release.unawaited = true;
-    lk__outbox_add(dog, &lease->release, end_us);
-}
-
 /* A renewal was answered. */
 static void renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
                     enum lk__verdict verdict, int64_t now_us)
@@ -516,8 +503,9 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     }
     if (verdict == LK__GONE) {
         lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
+        /* the next master may know the wait before the grant: a place of nobody would delay those behind it */
         if (lease->epoch != 0 && lease->epoch != request->epoch && !lease->by_id)
-            end_wait(dog, lease, now_us + lease_ms * 1000);
+            lk__outbox_addunawaited(dog, &lease->release, now_us + lease_ms * 1000);
         return;
     }
     lease->alone = lease->lingers = lease->doubted = lease->recheck = false;

@@ -8,7 +8,7 @@
  * lost signal.
  *
  * A third of all seeds have lulls: some come for a moment, others wait for long and ask seldom, and then nothing happens
- * for up to a minute, or the mutex is held for as long. What a server is to remember has to outlast that.
+ * for up to a minute, or the mutex is held for as long. The server's record outlasts that.
  */
 #include "fleet.h"
 
