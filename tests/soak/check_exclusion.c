@@ -131,14 +131,20 @@ static bool excused(const struct history *history, const struct edge *edges, siz
     return true;
 }
 
-/* When the last failover was over that may have brought what is held at that edge; 0: there was none. */
+/*
+ * When the last failover was over that may have brought what is held at that edge; 0: there was none, or an operator unlocked
+ * the mutex as well.
+ */
 static int64_t failover_end(const struct history *history, uint32_t object, int64_t at_ns)
 {
     int64_t end_ns = 0, since_ns = at_ns - history->lease_ms * NS_PER_MS;
     for (size_t i = 0; i < history->loss_count; i++) {
         const struct loss *loss = &history->losses[i];
-        if (loss->failover && loses(loss, object) && loss->begin_ns <= at_ns && loss->end_ns > since_ns &&
-            loss->end_ns > end_ns)
+        if (!loses(loss, object) || loss->begin_ns > at_ns || loss->end_ns <= since_ns)
+            continue;
+        if (!loss->failover)
+            return 0;
+        if (loss->end_ns > end_ns)
             end_ns = loss->end_ns;
     }
     return end_ns;

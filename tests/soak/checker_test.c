@@ -599,6 +599,11 @@ static void an_operator_excuses_old_against_new_for_a_lease(void)
     add(OP_FORCE, 1, MUTEX_0, 100, 101, 0); /* another one */
     held(1, FORCED_0, 102, 110, 200, 2);
     finds(I1);
+    happened(CUT_MASTER, EVERYBODY, 100, 200); /* which is over for long */
+    take(0, FORCED_0, 990, 1000, 1900, 1);
+    add(OP_FORCE, 1, FORCED_0, 1100, 1101, 0);
+    held(1, FORCED_0, 1105, 1110, 1500, 2);
+    finds_nothing();
     add(OP_FORCE, 1, FORCED_0, 5, 6, 0); /* before both */
     take(0, FORCED_0, 10, 20, 900, 1);
     held(1, FORCED_0, 102, 110, 200, 2);
