@@ -87,7 +87,7 @@ static void an_answer_that_came_meanwhile_counts(struct world *w)
 
 /* --- many threads ------------------------------------------------------------------------------------------------- */
 
-enum { THREADS = 6000, STACK = 128 * 1024 };
+enum { THREADS = 3000, STACK = 128 * 1024 };
 
 static struct {
     struct walker walkers[THREADS];

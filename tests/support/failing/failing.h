@@ -49,7 +49,7 @@ int failing_teardown(void **state);
 void each_failure(struct world *w, const char *name, enum failing kind, void (*scenario)(struct world *w));
 
 /* From now on one of `every` so many is tried, other ones for each way to fail. With LATCHKEY_TEST_FULL set all are, with
- * LATCHKEY_TEST_PART, a number from 0 to 7, that eighth of these. */
+ * LATCHKEY_TEST_PART, a number from 0 to 15, that sixteenth of these. */
 void failing_sparsely(int every);
 
 /*

@@ -270,7 +270,7 @@ static void run_once(const struct failure *failure, const char *name, void (*sce
     told->run[0] = 0;
 }
 
-enum { PARTS = 8 };
+enum { PARTS = 16 };
 
 static int sparse = 1;
 
