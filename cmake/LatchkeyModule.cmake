@@ -55,7 +55,7 @@ function(lk_vocabulary)
     set(output "${PROJECT_BINARY_DIR}/generated/redis/vocabulary.h")
     add_custom_command(
         OUTPUT "${output}"
-        COMMAND Python3::Interpreter "${lk_scripts_py}" vocabulary "${lk_vocabulary}" "${output}"
+        COMMAND "${Python3_EXECUTABLE}" "${lk_scripts_py}" vocabulary "${lk_vocabulary}" "${output}"
         DEPENDS "${lk_vocabulary}" "${lk_scripts_py}"
         COMMENT "Writing the vocabulary of the scripts"
         VERBATIM)
@@ -71,7 +71,7 @@ function(lk_embed module result)
 
     add_custom_command(
         OUTPUT "${folder}/scripts.h" "${folder}/scripts.c"
-        COMMAND Python3::Interpreter "${lk_scripts_py}" module ${module} "${lk_vocabulary}" "${folder}"
+        COMMAND "${Python3_EXECUTABLE}" "${lk_scripts_py}" module ${module} "${lk_vocabulary}" "${folder}"
                 --scripts ${scripts} --parts ${parts}
         # The list file stands for the list itself: make does not notice that a command changed.
         DEPENDS ${scripts} ${parts} "${lk_vocabulary}" "${lk_scripts_py}" "${CMAKE_CURRENT_LIST_FILE}"

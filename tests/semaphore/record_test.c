@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { THREADS = 200, ROUNDS = SANITIZED ? 10 : 20, WAITING = 70 };
+enum { THREADS = 200, ROUNDS = 10, WAITING = 70 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;
