@@ -730,12 +730,6 @@ int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *res
     return 0;
 }
 
-static uint64_t ns_of(const void *value)
-{
-    const struct timeval *time = value;
-    return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * NS_PER_US;
-}
-
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
     struct file *file = sim_file(fd);
@@ -743,9 +737,9 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
         return (int)sim_kernel(SYS_setsockopt, fd, level, name, value, length);
     sim_point("setsockopt", (uint64_t)name);
     if (level == SOL_SOCKET && name == SO_RCVTIMEO)
-        file->receive_ns = ns_of(value);
+        file->receive_ns = sim_ns(value);
     else if (level == SOL_SOCKET && name == SO_SNDTIMEO)
-        file->send_ns = ns_of(value);
+        file->send_ns = sim_ns(value);
     else if (level == SOL_SOCKET && name == SO_LINGER)
         file->linger_resets =
             ((const struct linger *)value)->l_onoff != 0 && ((const struct linger *)value)->l_linger == 0;

@@ -217,11 +217,6 @@ int kill(pid_t pid, int signal)
 
 /* --- alarms ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * NS_PER_US;
-}
-
 static struct timeval timeval(uint64_t ns)
 {
     return (struct timeval){ (time_t)(ns / NS_PER_S), (suseconds_t)(ns % NS_PER_S / NS_PER_US) };
@@ -237,9 +232,9 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict new, stru
         old->it_value = timeval(proc->alarm_ns > world->now_ns ? proc->alarm_ns - world->now_ns : 0);
         old->it_interval = timeval(proc->alarm_interval_ns);
     }
-    uint64_t ns = ns_of(&new->it_value);
+    uint64_t ns = sim_ns(&new->it_value);
     proc->alarm_ns = ns != 0 ? world->now_ns + ns : 0;
-    proc->alarm_interval_ns = ns_of(&new->it_interval);
+    proc->alarm_interval_ns = sim_ns(&new->it_interval);
     proc->alarm_generation++;
     if (ns != 0)
         sim_event(ALARM, proc->alarm_ns, sim_proc(), proc->alarm_generation);

@@ -273,6 +273,11 @@ uint64_t sim_deadline(int clock, const struct timespec *time); /* NULL: never */
 uint64_t sim_after(const struct timespec *time);               /* from now on */
 struct timespec sim_timespec(uint64_t ns);
 
+static inline uint64_t sim_ns(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * NS_PER_US;
+}
+
 /* --- files.c, net.c ----------------------------------------------------------------------------------------------- */
 
 struct file *sim_file(int fd);
