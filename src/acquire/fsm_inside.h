@@ -22,7 +22,8 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     bool rests;       /* the last ask said that it rests */
     bool again;       /* a hint came while the ask was in flight: ask soon after its answer */
     bool spelled;     /* the next request carries the script's text: a NOSCRIPT in answer to that is an error */
-    int garbled;      /* answers in a row that could not be read */
+    bool cut;         /* the last request got no answer */
+    uint8_t garbled;  /* answers in a row that could not be read */
     int limit_code;   /* the code to end with at the limit: ETIMEDOUT, or the one that came with a cancel */
     int last_error;   /* why the server grants nothing at present; 0: others are ahead in the queue */
     int64_t limit_us; /* when waiting for other holders ends: the setting's limit, or the time of a cancel */
@@ -77,7 +78,7 @@ static inline bool lk__fsm_hasduplicates(const struct lk__acquirefsm_state *a)
 /* What was sent is answered; `unheard_of`: by an error, the server does not know the script. */
 static inline void lk__fsm_noteanswer(struct lk__acquirefsm_state *a, bool unheard_of)
 {
-    a->sent = false;
+    a->sent = a->cut = false;
     a->garbled = 0;
     a->spelled = unheard_of && !a->spelled;
 }

@@ -83,6 +83,9 @@ struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_u
     if (a->phase == LK__WAITING && a->grant.server_us != 0)
         return lk__fsm_usegrant(a, now_us);
     lk__fsm_pausenext(a, now_us);
+    if (!a->cut) /* refusals before say nothing of the connection, which may have ended unused */
+        a->next_us = now_us;
+    a->cut = true;
     if (!a->listed)
         a->asked = false; /* nothing was said yet: once more, while the time for an answer lasts */
     return lk__fsm_proceed(a, now_us);

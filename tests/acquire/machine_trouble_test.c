@@ -33,6 +33,18 @@ static void an_answer_ends_the_pauses(void)
     assert_int_equal(result_of(&play)->arrival, 11); /* it brings its place along */
 }
 
+/* Refusals are answers: the connection ended unused while their pause went by, and is not what they were about. */
+static void a_cut_after_refusals_costs_no_pause(void)
+{
+    struct play play = begin();
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, SAYS("TRYAGAIN"), TO_PARK(21) },
+        { 21, TIME_PASSES, TO_ASK }, { 21, SENDS, TO_AWAIT(HARD) }, { 22, SAYS("TRYAGAIN"), TO_PARK(62) },
+        { 62, TIME_PASSES, TO_ASK }, { 62, SENDS, TO_AWAIT(HARD) }, { 63, IS_CUT, TO_ASK },
+        { 63, SENDS, TO_AWAIT(HARD) }, { 64, IS_CUT, TO_PARK(164) }, { 164, TIME_PASSES, TO_ASK },
+        { 164, SENDS, TO_AWAIT(HARD) }, { 165, SAYS("TRYAGAIN"), TO_PARK(265) }, { 265, TIME_PASSES, TO_ASK },
+        { 265, SENDS, TO_AWAIT(HARD) }, { 266, IS_CUT, TO_ASK });
+}
+
 /* And for an answer's time more where no attempt to connect has failed. */
 static void a_wait_without_a_connection_lasts_until_the_limit(void)
 {
@@ -419,17 +431,18 @@ static void a_release_refused_for_good_leaves_it_unknown(void)
 int main(void)
 {
     return plain_run_with(
-        middle_draws, what_was_cut_is_sent_again, an_answer_ends_the_pauses,
+        middle_draws, what_was_cut_is_sent_again, an_answer_ends_the_pauses, a_cut_after_refusals_costs_no_pause,
         a_wait_without_a_connection_lasts_until_the_limit, what_was_never_answered_was_not_refused_by_a_holder,
         a_server_that_refuses_us_ends_a_wait_at_once, what_was_sent_and_never_confirmed_is_unknown,
         a_cut_near_the_limit_is_asked_again_while_time_is_left, a_pause_ends_with_the_time_that_is_left,
         a_release_counts_when_no_copy_can_come_after_it, an_answer_after_the_deadline_ends_the_doubt,
         an_unknown_script_is_sent_as_text, news_does_not_hide_that_a_script_is_unknown,
         a_server_that_knows_no_script_is_not_asked_for_ever, a_late_ask_is_asked_again,
-        a_server_that_is_not_ready_is_asked_less_and_less_often, a_message_shortens_the_pause, at_the_limit_the_reason_is_told,
-        trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once, what_stopped_in_its_middle_is_taken_back,
-        what_will_not_pass_ends_a_wait_at_once, an_unrecoverable_mutex_ends_a_wait_at_once,
-        a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up, an_answer_that_makes_no_sense_is_taken_back,
-        a_strange_answer_to_the_release_leaves_it_unknown, bytes_that_cannot_be_read_are_asked_for_once_more,
-        a_refused_release_is_sent_again, a_release_refused_for_good_leaves_it_unknown);
+        a_server_that_is_not_ready_is_asked_less_and_less_often, a_message_shortens_the_pause,
+        at_the_limit_the_reason_is_told, trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once,
+        what_stopped_in_its_middle_is_taken_back, what_will_not_pass_ends_a_wait_at_once,
+        an_unrecoverable_mutex_ends_a_wait_at_once, a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up,
+        an_answer_that_makes_no_sense_is_taken_back, a_strange_answer_to_the_release_leaves_it_unknown,
+        bytes_that_cannot_be_read_are_asked_for_once_more, a_refused_release_is_sent_again,
+        a_release_refused_for_good_leaves_it_unknown);
 }

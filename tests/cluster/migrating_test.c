@@ -94,6 +94,25 @@ static void who_comes_meanwhile_has_it_soon(struct world *w)
     expect_soon(&errand, now_ms());
 }
 
+/* Its connection to the node where the slot will be ended meanwhile, and nobody noticed. */
+static void who_comes_meanwhile_and_is_cut_off_has_it_soon(struct world *w)
+{
+    struct cluster *c = cluster_begin(w, false);
+    lk_client_t *client = cluster_client(c, "lease=60s&command_timeout=500ms");
+    const char *name = cluster_name(c, 0, "orders");
+    struct subject *mine = world_subject(w, client, subject_kinds, name),
+                   *there = world_subject(w, client, subject_kinds, cluster_name(c, 1, "bills"));
+    struct errand errand;
+    assert_lk(0, subject_take(there, PATIENT_MS));
+    assert_lk(0, subject_give(there));
+    cluster_beginmove(c, cluster_slot(c, name), 0, 1);
+    errand_start(&errand, mine, 4 * PATIENT_MS);
+    sleep_ms(2 * MIGRATES_MS);
+    cluster_str(c, 1, "CLIENT KILL TYPE normal SKIPME yes");
+    finish_move(c, name, 0, 1);
+    expect_soon(&errand, now_ms());
+}
+
 /* Nobody waits: who comes then finds it free, and did not have to wait for a lease. A number cannot: it has a record. */
 static void it_is_free_at_once(struct world *w)
 {
@@ -326,8 +345,9 @@ static void who_rests_is_called(struct world *w)
 
 int main(void)
 {
-    return world_run(the_next_one_has_it_soon, who_comes_meanwhile_has_it_soon, it_is_free_at_once,
-                     a_hold_that_was_lost_is_not_given_back, permits_go_back_one_by_one,
-                     a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept, each_step_goes_where_its_key_is,
-                     a_client_that_closes_gives_back, a_close_does_not_wait_for_the_next_one, who_rests_is_called);
+    return world_run(
+        the_next_one_has_it_soon, who_comes_meanwhile_has_it_soon, who_comes_meanwhile_and_is_cut_off_has_it_soon,
+        it_is_free_at_once, a_hold_that_was_lost_is_not_given_back, permits_go_back_one_by_one,
+        a_name_is_kept_as_long_as_it_was_to_be, what_a_robust_one_says_is_kept, each_step_goes_where_its_key_is,
+        a_client_that_closes_gives_back, a_close_does_not_wait_for_the_next_one, who_rests_is_called);
 }
