@@ -25,7 +25,7 @@ WORKLOADS = {
     "soak": (10, ["soak/soak", "--seed", "{seed}", "--seconds", "8"]),
     "sentinels": (3, ["soak/soak", "--sentinels", "--seed", "{seed}", "--seconds", "25"]),
     "cluster": (3, ["soak/soak", "--cluster", "--seed", "{seed}", "--seconds", "25"]),
-    "scenarios": (0, []),  # only when asked for: some assert how long something takes where the network is quick
+    "scenarios": (10, []),
 }
 SCENARIOS = []
 WHEN_ASKED = {"hour"}  # it is for measuring
