@@ -63,7 +63,7 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     struct lk__lease *whole = hold->lease;
     struct lk__ballot ballot;
     char words[LK__REFUSAL_MAX];
-    int64_t end_us = lk__lease_endsby(whole);
+    int64_t end_us = lk__quorum_endsby(whole);
     if (!lk__lease_end(whole))
         return lk__gone(object);
     lk__object_gaveback(object, hold);

@@ -118,9 +118,10 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     lk__list_remove(&lease->all);
     lk__list_append(&dog->lost, &lease->all);
     orphan_lost(lease);
-    if (lease->lingers)
-        lk__outbox_add(dog, &lease->release, lk__now_us() + longest_ms(lease) * 1000);
     bool part = lease->quorum != NULL && !lk__lease_iswhole(lease);
+    bool outlives = part && lease->longer_s != 0 && reason != LK_REASON_GONE; /* it was to be shorter, and may not be */
+    if (lease->lingers || outlives)
+        lk__outbox_add(dog, &lease->release, lk__lease_endsthere(lease));
     if (reason != LK_REASON_RELEASED && !part) /* a permit given back elsewhere is no loss to report */
         lk__losses_add(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, ESTALE);
@@ -386,13 +387,21 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
     lk__mu_unlock(&dog->mu);
 }
 
+int64_t lk__lease_endsthere(const struct lk__lease *lease)
+{
+    const struct lk__options *options = lease->dog->options;
+    assert(lk__mu_held(&lease->dog->mu));
+    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_s * INT64_C(1000000);
+    int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
+    int64_t ends_us = lk__guard_us(lease_ms, options->clock_skew_ms) + (renewed_us > known_us ? renewed_us : known_us);
+    return (longer_us > ends_us ? longer_us : ends_us) + options->command_timeout_ms * 1000;
+}
+
 int64_t lk__lease_endsby(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
-    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_s * INT64_C(1000000);
+    int64_t ends_us = lk__lease_endsthere(lease);
     lk__mu_unlock(&dog->mu);
-    int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
-    int64_t ends_us = lk__guard_us(lease_ms, dog->options->clock_skew_ms) + (renewed_us > known_us ? renewed_us : known_us);
-    return (longer_us > ends_us ? longer_us : ends_us) + dog->options->command_timeout_ms * 1000;
+    return ends_us;
 }

@@ -169,8 +169,10 @@ bool lk__lease_issettled(struct lk__lease *lease);
 /* Confirm it, as lk__lease_renew(). */
 int lk__lease_settle(struct lk__lease *lease, int64_t until_us);
 
-/* The latest end of the lease at the server, without renewals from now on; one may be on its way. */
+/* The latest end of the lease at the server, without renewals from now on; one may be on its way. Of no whole. */
 int64_t lk__lease_endsby(struct lk__lease *lease);
+/* The latest end at all servers that have a part of it; 0: none has. An extend may not have come to each. */
+int64_t lk__quorum_endsby(struct lk__lease *whole);
 
 /*
  * The server of `epoch` confirmed its release. A server that takes its place may not have that: until `end_us`, when the
@@ -227,9 +229,10 @@ bool lk__lease_forgetreleased(struct lk__watchdog *dog, int64_t now_us);
 /* Its renewal is due, but not under way yet, or is so no longer. */
 void lk__lease_ready(struct lk__watchdog *dog, struct lk__lease *lease);
 void lk__lease_unready(struct lk__watchdog *dog, struct lk__lease *lease);
-/* lk__lease_isgood() and lk__lease_lose() under dog->mu. */
+/* lk__lease_isgood(), lk__lease_lose() and lk__lease_endsby() under dog->mu. */
 bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason);
+int64_t lk__lease_endsthere(const struct lk__lease *lease);
 /* Make it held or at risk; its holder is told of a change. */
 void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum lk__lease_state state);
 /* Tell the first `upto` callers that wait for a renewal how it went, but those that know. */

@@ -96,7 +96,7 @@ static void drop_part(struct lk__watchdog *dog, struct lk__lease *part)
     lk__list_remove(&part->all);
     lk__lease_schedule(dog, part);
     lk__lease_answer(dog, part, part->asked, ESTALE);
-    lk__outbox_add(dog, &part->release, lk__now_us() + (int64_t)part->lease_ms * 1000);
+    lk__outbox_add(dog, &part->release, lk__lease_endsthere(part));
 }
 
 static void drop_parts(struct lk__watchdog *dog, struct lk__lease *whole)
@@ -159,6 +159,19 @@ int lk__quorum_make(struct lk__lease *whole, unsigned count)
 }
 
 /* --- what its owner does ------------------------------------------------------------------------------------------------ */
+
+int64_t lk__quorum_endsby(struct lk__lease *whole)
+{
+    const struct lk__quorum *quorum = whole->quorum;
+    int64_t last_us = 0;
+    lk__watchdog_lock(whole->dog);
+    for (unsigned i = 0; i < quorum->count; i++) {
+        int64_t end_us = lk__lease_isheld(quorum->parts[i]) ? lk__lease_endsthere(quorum->parts[i]) : 0;
+        last_us = end_us > last_us ? end_us : last_us;
+    }
+    lk__mu_unlock(&whole->dog->mu);
+    return last_us;
+}
 
 /* A call that waits for renewals of the parts. */
 struct call {
