@@ -64,7 +64,7 @@ struct server {
     int64_t lost_ns;    /* its memory; it had no vote after that */
     int64_t refused_ns; /* it refused until then at least */
     int64_t sample_true_ns, sample_us;
-    bool undated; /* it forgot when a client first met it */
+    bool undated; /* it forgot when a client first met it, or was never told */
 };
 
 /* Of one redlock: who believes to hold it, and until when. */
@@ -959,7 +959,7 @@ static void repair(struct driver *d, int i)
     switch (server->state) {
     case DEAD:
         start(d, i);
-        break;
+        return;
     case FROZEN:
         quorum_cont(d->q, i);
         break;
@@ -979,6 +979,8 @@ static void repair(struct driver *d, int i)
     default:
         break;
     }
+    /* who met it meanwhile may have left no date, and stays connected: docs/keys.md, latchkey:since */
+    server->undated |= quorum_int(d->q, i, "EXISTS latchkey:since") == 0;
     server->state = WELL;
 }
 
