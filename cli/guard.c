@@ -135,8 +135,9 @@ int guard_token(struct guard *g, uint64_t *token)
 
 int guard_release(struct guard *g)
 {
-    if (g->kept_twice)
-        (void)lk_mutex_unlockby(&g->kept, g->owner); /* what is wrong the other level says, too */
+    int rc = g->kept_twice ? lk_mutex_unlockby(&g->kept, g->owner) : 0;
+    if (rc == EIO || rc == ENOTCONN)
+        return rc; /* a server that does not answer is waited for once; other trouble the other level has, too */
     switch (g->mode) {
     case MODE_EXCLUSIVE: return lk_multi_unlockby(&g->pair, g->owner);
     case MODE_SHARED: return lk_rwlock_unlockby(&g->rwlock, g->owner);

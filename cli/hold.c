@@ -82,12 +82,11 @@ int run_hold(struct settings *s, int count, char **operands)
     if (rc == 0 && code == 0)
         rc = hold_on(&g, s, signals);
     int released = guard_release(&g);
-    bool silent = rc != 0 && (released == EIO || released == ENOTCONN);
     if (rc == 0 && released != 0)
         rc = released;
     if (rc != 0)
         code = complain_of(g.name, rc);
-    if (!silent) /* what was lost is worth no further wait */
+    if (rc != ESTALE || released == 0) /* what was lost is worth no further wait */
         guard_close(&g);
     return code;
 }

@@ -212,14 +212,14 @@ static int give_back(struct run *r, int code)
     int rc = guard_release(&r->guard);
     if (rc == ESTALE && r->settings->on_lost != ON_LOST_WARN)
         code = EXIT_LOST;
-    if (r->lost || rc == ESTALE || keeper_reason(&r->keeper) == REASON_LOST)
+    bool lost = r->lost || rc == ESTALE || keeper_reason(&r->keeper) == REASON_LOST;
+    if (lost)
         complain("%s: the lease could not be kept%s", r->guard.name,
                  r->child.pid == 0 ? "; nothing was run" : code == EXIT_LOST ? "; the command was ended" : "");
-    else if (rc != 0 && rc != ESTALE)
+    else if (rc != 0)
         complain("%s: not given back, it ends with its lease: %s", r->guard.name, lk_errortext());
     tell(r, "released", json_pack("{s:i}", "exit", code));
-    bool lost = r->lost || keeper_reason(&r->keeper) == REASON_LOST;
-    if (!lost || (rc != EIO && rc != ENOTCONN)) /* what was lost is worth no further wait for a server that is silent */
+    if (!lost || rc == 0) /* what was lost is worth no further wait */
         guard_close(&r->guard);
     return code;
 }
