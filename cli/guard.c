@@ -133,11 +133,11 @@ int guard_token(struct guard *g, uint64_t *token)
     return rc;
 }
 
-int guard_release(struct guard *g)
+int guard_release(struct guard *g, bool lost)
 {
-    int rc = g->kept_twice ? lk_mutex_unlockby(&g->kept, g->owner) : 0;
-    if (rc == EIO || rc == ENOTCONN)
-        return rc; /* a server that does not answer is waited for once; other trouble the other level has, too */
+    int rc = g->kept_twice ? lk_mutex_unlockby(&g->kept, g->owner) : 0; /* what is wrong the other level says, too */
+    if (lost && (rc == EIO || rc == ENOTCONN))
+        return rc; /* what was lost is worth one wait for a silent server */
     switch (g->mode) {
     case MODE_EXCLUSIVE: return lk_multi_unlockby(&g->pair, g->owner);
     case MODE_SHARED: return lk_rwlock_unlockby(&g->rwlock, g->owner);

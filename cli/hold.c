@@ -81,7 +81,7 @@ int run_hold(struct settings *s, int count, char **operands)
         code = say_held(&g, s);
     if (rc == 0 && code == 0)
         rc = hold_on(&g, s, signals);
-    int released = guard_release(&g);
+    int released = guard_release(&g, rc == ESTALE);
     if (rc == 0 && released != 0)
         rc = released;
     if (rc != 0)

@@ -209,10 +209,11 @@ static int exit_code(const struct run *r, int trouble)
 /* Exit code: that of the command, unless the lease turns out to be lost. */
 static int give_back(struct run *r, int code)
 {
-    int rc = guard_release(&r->guard);
+    bool lost = r->lost || keeper_reason(&r->keeper) == REASON_LOST;
+    int rc = guard_release(&r->guard, lost);
     if (rc == ESTALE && r->settings->on_lost != ON_LOST_WARN)
         code = EXIT_LOST;
-    bool lost = r->lost || rc == ESTALE || keeper_reason(&r->keeper) == REASON_LOST;
+    lost |= rc == ESTALE;
     if (lost)
         complain("%s: the lease could not be kept%s", r->guard.name,
                  r->child.pid == 0 ? "; nothing was run" : code == EXIT_LOST ? "; the command was ended" : "");

@@ -169,7 +169,7 @@ bool lk__lease_issettled(struct lk__lease *lease);
 /* Confirm it, as lk__lease_renew(). */
 int lk__lease_settle(struct lk__lease *lease, int64_t until_us);
 
-/* The latest end of the lease at the server, without renewals from now on; one may be on its way. Of no whole. */
+/* The latest end of the lease at the server, without renewals from now on; one may be on its way. Not for a whole. */
 int64_t lk__lease_endsby(struct lk__lease *lease);
 /* The latest end at all servers that have a part of it; 0: none has. An extend may not have come to each. */
 int64_t lk__quorum_endsby(struct lk__lease *whole);

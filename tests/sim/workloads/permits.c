@@ -533,7 +533,7 @@ static const struct game game = { .open = open_objects,
                                   .lost = lost,
                                   .other = isolate };
 
-/* Nobody gives back but the library, for answers that got lost: none of that may come to the next semaphore of the name. */
+/* Nobody gives back but the library, for answers that got lost: none of that may come to the next semaphore. */
 static void draw_use_up(struct fleet *fleet)
 {
     memset(fleet->has, 0, sizeof fleet->has);

@@ -350,7 +350,7 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t si
     return (ms + silence_ms(shared, number, now_ns, asks_ms)) * 21 / 20;
 }
 
-/* It may be kept from somebody who hears and could come in, as long as it is free. A waiter that has to wait anyway loses nothing. */
+/* It may be kept from one that hears and could come in, as long as it is free. Who has to wait anyway loses nothing. */
 static void note_kept(struct object *object, bool keeps, int64_t now_ns)
 {
     if (!keeps)
