@@ -152,13 +152,18 @@ void guard_cancel(struct guard *g)
     g->client = NULL;
 }
 
-void guard_close(struct guard *g)
+void guard_leave(struct guard *g)
 {
-    guard_cancel(g);
     lk_owner_free(g->owner);
     lk_multi_destroy(&g->pair);
     lk_sem_destroy(&g->sem);
     lk_rwlock_destroy(&g->rwlock);
     lk_mutex_destroy(&g->kept);
     lk_mutex_destroy(&g->mutex);
+}
+
+void guard_close(struct guard *g)
+{
+    guard_cancel(g);
+    guard_leave(g);
 }

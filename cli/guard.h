@@ -42,6 +42,9 @@ void guard_cancel(struct guard *guard);
 /* End it all, once no other thread uses it; what is still held is released. */
 void guard_close(struct guard *guard);
 
+/* Free what is the guard's own and leave the client open: nothing is sent or waited for. */
+void guard_leave(struct guard *guard);
+
 const char *mode_name(enum mode mode);
 
 #endif

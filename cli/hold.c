@@ -86,7 +86,9 @@ int run_hold(struct settings *s, int count, char **operands)
         rc = released;
     if (rc != 0)
         code = complain_of(g.name, rc);
-    if (rc != ESTALE || released == 0) /* what was lost is worth no further wait */
+    if (rc != ESTALE || released == 0)
         guard_close(&g);
+    else /* what was lost is worth no further wait */
+        guard_leave(&g);
     return code;
 }

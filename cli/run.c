@@ -220,8 +220,10 @@ static int give_back(struct run *r, int code)
     else if (rc != 0)
         complain("%s: not given back, it ends with its lease: %s", r->guard.name, lk_errortext());
     tell(r, "released", json_pack("{s:i}", "exit", code));
-    if (!lost || rc == 0) /* what was lost is worth no further wait */
+    if (!lost || rc == 0)
         guard_close(&r->guard);
+    else /* what was lost is worth no further wait */
+        guard_leave(&r->guard);
     return code;
 }
 
