@@ -244,10 +244,14 @@ static void watch(void)
     }
 }
 
+/*
+ * All but the first, which was waited for. One that was reaped is left alone: its number may be another program's by now, or
+ * that of a thread of one. The others keep theirs, because those whose parent is gone are this process's children.
+ */
 static void end_all(void)
 {
-    for (uint32_t i = 1; i <= world->proc_count; i++)
-        if (world->procs[i].state == LIVES || i != 1)
+    for (uint32_t i = 2; i <= world->proc_count; i++)
+        if (world->procs[i].state != NO_PROC && !world->procs[i].reaped)
             kill(world->procs[i].pid, SIGKILL);
 }
 
@@ -334,6 +338,7 @@ int main(int argc, char **argv)
     char *program = strchr(argv[optind], '/') != NULL ? realpath(argv[optind], NULL) : NULL;
     if (program != NULL)
         argv[optind] = program;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t pid = start(argv + optind, path, library);
     signal(SIGTERM, end_early);
     signal(SIGINT, end_early);
