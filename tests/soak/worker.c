@@ -17,10 +17,11 @@ static enum phase phase_of(struct table *table)
     return __atomic_load_n(&table->phase, __ATOMIC_ACQUIRE);
 }
 
+/* What comes too late, as the machine does much else, is not done in the calm: permits would be missing there. */
 static bool wished(struct worker_thread *worker, enum wish wish)
 {
     enum wish *word = &worker->table->wishes[worker->process][worker->thread];
-    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != wish)
+    if (phase_of(worker->table) != STORM || __atomic_load_n(word, __ATOMIC_ACQUIRE) != wish)
         return false;
     __atomic_store_n(word, WISH_NONE, __ATOMIC_RELEASE);
     return true;
