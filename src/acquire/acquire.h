@@ -144,7 +144,7 @@ struct lk__attempt {
     bool heard;     /* a message came since the last answer */
     bool led;       /* another waiter may be asking for this one, too */
     bool rests;     /* the last ask said so */
-    unsigned hops;  /* how often in a row a request was told to go elsewhere */
+    bool as_text;   /* the last request had the script's text */
 };
 
 /* lk__waiters_wait() in two parts, of one thread: up to its first ask, for which nothing waits, and the rest. */

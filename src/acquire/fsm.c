@@ -11,114 +11,231 @@
  * that answered the last ask is a hint; so is one that overtakes the first answer of a new server. Copies of asks that
  * went to a server which is gone are over by our own clock.
  */
-#include "acquire/fsm_inside.h"
+#include "acquire/fsm.h"
 #include "watchdog/watchdog.h"
 
-enum { HINT_PAUSE_US = 5000 }; /* hints are cheap to forge: ask at most this often */
+enum {
+    HINT_PAUSE_US = 5000,        /* hints are cheap to forge: ask at most this often */
+    MIGRATES_PAUSE_US = 1000000, /* no message tells a newcomer that its slot has moved */
+    PASSED_OVER = -1,            /* the place of a head of the queue that hears no message and is passed over */
+    SHORT_CLAIM_MS = 100,        /* claims of waiters that hear no message are this short, as they may not notice in time */
+    SLEEP_MIN_US = 5000,         /* a lease that "has 0 ms left" has not ended yet */
+    REST_LEAST_MS = 5000,        /* a lease that ends sooner is waited for awake */
+    REST_PLACES = 120,           /* a little less than CALLED_MAX of queue.lua, as places change */
+    REST_SPREAD_US = 25000       /* those who rest until the same lease ends come one by one */
+};
 
-static struct lk__step request(const struct lk__acquirefsm_state *a, enum lk__act act)
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct lk__step step_to(enum lk__act act, int64_t until_us)
+{
+    return (struct lk__step){ act, until_us, false };
+}
+
+static struct lk__step end(struct lk__acquirefsm *a, int code)
+{
+    a->phase = LK__ENDED;
+    a->result.code = code;
+    return step_to(LK__FINISHED, 0);
+}
+
+/* May an ask that got no answer still take effect? */
+static bool has_duplicates(const struct lk__acquirefsm *a)
+{
+    return a->result.duplicates_until.date.us != 0;
+}
+
+/* What was sent is answered. */
+static void note_answer(struct lk__acquirefsm *a)
+{
+    a->sent = a->cut = a->spelled = false;
+    a->garbled = 0;
+}
+
+/* What to do now, with nothing new. */
+static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us);
+static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us);
+
+static struct lk__step request(const struct lk__acquirefsm *a, enum lk__act act)
 {
     return (struct lk__step){ act, 0, a->spelled };
 }
 
-struct lk__step lk__fsm_leave(struct lk__acquirefsm_state *a, int64_t now_us, int code)
+/* End with `code`, after the server took us off its lists if we may be on one. */
+static struct lk__step leave(struct lk__acquirefsm *a, int64_t now_us, int code)
 {
-    if (!a->listed && !lk__fsm_hasduplicates(a))
-        return lk__fsm_end(a, code);
+    if (!a->listed && !has_duplicates(a))
+        return end(a, code);
     a->phase = LK__LEAVING;
     a->result.code = code;
     a->next_us = now_us;
-    a->hard_us = lk__fsm_earlier(a->hard_us, lk__later(now_us, a->set.command_us));
-    return lk__fsm_proceed(a, now_us);
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a)
+/* End now, without another request: as unknown if the server may have us. */
+static struct lk__step give_up(struct lk__acquirefsm *a)
 {
-    if (a->listed || lk__fsm_hasduplicates(a)) {
+    if (a->listed || has_duplicates(a)) {
         a->result.unknown = true;
-        return lk__fsm_end(a, a->garbled == LK__GARBLED_MAX ? EPROTO : EIO);
+        return end(a, a->garbled == LK__GARBLED_MAX ? EPROTO : EIO);
     }
     int code = a->limit_code == ETIMEDOUT ? ENOTCONN : a->limit_code; /* no server said that others have it */
-    return lk__fsm_end(a, a->last_error != 0 ? a->last_error : code);
+    return end(a, a->last_error != 0 ? a->last_error : code);
 }
 
 /* A thread or process that stood still past hard_us gets one more command timeout, so that it leaves the queue. */
-static void allow_for_sleep(struct lk__acquirefsm_state *a, int64_t now_us)
+static void allow_for_sleep(struct lk__acquirefsm *a, int64_t now_us)
 {
-    int64_t due_us = a->phase == LK__WAITING ? lk__fsm_earlier(a->hard_us, a->due_us) : a->hard_us;
+    int64_t due_us = a->phase == LK__WAITING ? earlier(a->hard_us, a->due_us) : a->hard_us;
     if (now_us >= a->hard_us && now_us >= lk__later(due_us, a->set.command_us))
         a->hard_us = lk__later(now_us, a->set.command_us);
 }
 
 /* It slept through its next ask, and whoever gave back since may have passed it over: it asks once more. */
-static bool is_overdue(const struct lk__acquirefsm_state *a, int64_t now_us)
+static bool is_overdue(const struct lk__acquirefsm *a, int64_t now_us)
 {
     return !a->late && a->result.arrival != 0 && a->last_error == 0 && a->due_us != LK__NEVER && now_us >= a->next_us;
 }
 
 /* The time for an answer is over. A grant that came by message meanwhile counts all the same. */
-static struct lk__step out_of_time(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step out_of_time(struct lk__acquirefsm *a, int64_t now_us)
 {
     if (a->sent && a->phase == LK__WAITING)
         lk__until_extend(&a->result.duplicates_until, &a->deadline);
     if (a->phase == LK__WAITING && a->grant.server_us != 0)
-        return lk__fsm_usegrant(a, now_us);
-    return lk__fsm_giveup(a);
+        return use_grant(a, now_us);
+    return give_up(a);
 }
 
-static struct lk__step next_step(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step next_step(struct lk__acquirefsm *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
-        return lk__fsm_step(LK__FINISHED, 0);
+        return step_to(LK__FINISHED, 0);
     allow_for_sleep(a, now_us);
     if (now_us >= a->hard_us)
         return out_of_time(a, now_us);
     if (a->sent)
-        return lk__fsm_step(LK__AWAIT, a->hard_us);
+        return step_to(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
-        return now_us >= a->next_us ? request(a, LK__LEAVE)
-                                    : lk__fsm_step(LK__PARK, lk__fsm_earlier(a->next_us, a->hard_us));
+        return now_us >= a->next_us ? request(a, LK__LEAVE) : step_to(LK__PARK, earlier(a->next_us, a->hard_us));
     if (a->limit_code != ETIMEDOUT)
-        return lk__fsm_leave(a, now_us, a->limit_code);
+        return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked && !is_overdue(a, now_us))
-        return lk__fsm_leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
+        return leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
     if (now_us >= a->next_us)
         return request(a, LK__ASK);
-    return lk__fsm_step(LK__PARK, lk__fsm_earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
+    return step_to(LK__PARK, earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
 }
 
-struct lk__step lk__fsm_proceed(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
 {
     struct lk__step step = next_step(a, now_us);
     a->due_us = step.act == LK__PARK ? step.until_us : LK__NEVER;
     return step;
 }
 
-void lk__fsm_pausenext(struct lk__acquirefsm_state *a, int64_t now_us)
+/* Wait longer after each refusal or cut in a row; the first is answered at once. */
+static void pause_next(struct lk__acquirefsm *a, int64_t now_us)
 {
     a->next_us = now_us + a->pause_ms * 1000;
-    a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : lk__fsm_earlier(2 * a->pause_ms, a->set.retry_max_ms);
+    a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : earlier(2 * a->pause_ms, a->set.retry_max_ms);
 }
 
+/* --- how long a queued waiter sleeps until it asks again by itself ---------------------------------------------------- */
+
+/*
+ * A waiter that has waited for some seconds, for a lease that ends late, says with an ask that it rests. From then on it
+ * sleeps for long, and scripts that change something tell it (see call_resting() of queue.lua). All others ask so often
+ * that a claim which nobody takes is found by them.
+ */
+
+/* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
+static int64_t jittered(int64_t us)
+{
+    return us * 4 / 5 + (int64_t)lk__random_below((uint64_t)us * 2 / 5 + 1);
+}
+
+/* Does what is in its way last, and will it be called when something changes? A lease of -1 has no end, or it is not known. */
+static bool may_rest(const struct lk__acquirefsm *a, int64_t left_ms, int64_t place)
+{
+    return a->set.rest_ms > 0 && a->hearing == LK__HEARD && place >= 0 && place < REST_PLACES &&
+           (left_ms == -1 || left_ms >= REST_LEAST_MS);
+}
+
+/* How long it rests. */
+static int64_t rest(const struct lk__acquirefsm *a, int64_t left_ms, int64_t place)
+{
+    int64_t us = jittered(a->set.rest_ms * 1000);
+    return left_ms >= 0 && left_ms < us / 1000 ? (left_ms + 1) * 1000 + place * REST_SPREAD_US : us;
+}
+
+/*
+ * How long one sleeps that hears nothing, but for the ends of leases: the back-off doubles from the least to the longest. It
+ * begins anew when the waiter has moved up, as what it wants changes hands just now. So who is in front asks about as often
+ * as that happens, and a turn is short enough for all to have as many.
+ */
+static int64_t back_off(struct lk__acquirefsm *a, int64_t rank)
+{
+    if (rank < a->rank)
+        a->backoff_ms = 0;
+    a->rank = rank;
+    a->backoff_ms = lk__backoff(a->backoff_ms, a->set.backoff_min_ms, a->set.backoff_max_ms);
+    return a->backoff_ms;
+}
+
+/*
+ * How long a queued waiter sleeps: the head aims at the end of the present lease, as does everybody at that of a short
+ * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
+ * may; one that hears nothing yet does not wait until it does.
+ */
+static int64_t nap(struct lk__acquirefsm *a, int64_t left_ms, int64_t rank)
+{
+    if (a->rests && a->may_rest)
+        return rest(a, left_ms, rank);
+    int64_t longest_ms = a->hearing == LK__UNHEARD ? back_off(a, rank) : a->set.poll_ms;
+    if (rank == PASSED_OVER)
+        return jittered(earlier(a->set.retry_min_ms, a->set.backoff_min_ms) * 1000);
+    if (a->hearing == LK__JOINING && a->backoff_ms < a->set.poll_ms) {
+        a->backoff_ms = lk__backoff(a->backoff_ms, a->set.retry_min_ms, a->set.poll_ms);
+        return jittered(a->backoff_ms * 1000);
+    }
+    if (rank >= 2 && a->hearing != LK__UNHEARD && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
+        return jittered(a->set.liveness_ms * 1000 / 3);
+    int64_t us = jittered(longest_ms * 1000);
+    if (left_ms >= 0 && left_ms < us / 1000)
+        us = (left_ms + 1) * 1000;
+    return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------- */
+
 /* The end: held, until `valid_until_us` if the lease is not renewed. */
-static struct lk__step hold(struct lk__acquirefsm_state *a, int64_t valid_until_us, const struct lk__grant *grant)
+static struct lk__step hold(struct lk__acquirefsm *a, int64_t valid_until_us, const struct lk__grant *grant)
 {
     a->result.valid_until_us = valid_until_us;
     a->result.token = grant->token;
     a->result.granted = (struct lk__date){ grant->server_us, grant->epoch };
-    return lk__fsm_end(a, grant->owner_died ? EOWNERDEAD : 0);
+    return end(a, grant->owner_died ? EOWNERDEAD : 0);
 }
 
-struct lk__step lk__fsm_usegrant(struct lk__acquirefsm_state *a, int64_t now_us)
+/*
+ * A grant that came by message counts from the server's moment of it, brought to our clock by an answered
+ * ask: that was sent before the server read the time in its answer, so the sum is never too late.
+ */
+static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
 {
     struct lk__grant grant = a->grant;
     int64_t since_us = grant.server_us - a->anchor.us;
     a->grant.server_us = 0;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
-        return lk__fsm_proceed(a, now_us);
+        return proceed(a, now_us);
     if (!a->set.recorded && !a->set.confirmed && a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0) {
         int64_t lease_ms = grant.lease_ms;
-        if (lk__fsm_hasduplicates(a) && a->set.lease_ms < lease_ms)
+        if (has_duplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
         int64_t lasts_us = since_us + lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000 - a->set.skew_ms * INT64_C(1000);
@@ -130,10 +247,10 @@ struct lk__step lk__fsm_usegrant(struct lk__acquirefsm_state *a, int64_t now_us)
     }
     a->next_us = now_us; /* too old, not to be dated, or to be confirmed: ask, even when the limit has passed */
     a->asked = false;
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
-static struct lk__step on_granted(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
+static struct lk__step on_granted(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
                                   const struct lk__asked *asked)
 {
     struct lk__grant grant = { asked->server_us, a->set.lease_ms, (uint64_t)asked->token,
@@ -141,78 +258,78 @@ static struct lk__step on_granted(struct lk__acquirefsm_state *a, int64_t now_us
     int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms, a->set.skew_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
-        return lk__fsm_leave(a, now_us, a->limit_code);
+        return leave(a, now_us, a->limit_code);
     if (valid_until_us <= now_us) {
         a->next_us = now_us; /* the answer took longer than the lease: the same id finds its hold */
-        return lk__fsm_proceed(a, now_us);
+        return proceed(a, now_us);
     }
     a->result.first_us = sent_us + a->set.lease_ms * 1000 / 3;
     return hold(a, valid_until_us, &grant);
 }
 
-static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__asked *asked)
+static struct lk__step on_queued(struct lk__acquirefsm *a, int64_t now_us, const struct lk__asked *asked)
 {
     a->listed = true;
     a->result.arrival = asked->arrival;
     a->last_error = 0;
     a->pause_ms = 0;
     if (a->grant.server_us > asked->server_us && a->grant.epoch == asked->epoch)
-        return lk__fsm_usegrant(a, now_us);
+        return use_grant(a, now_us);
     a->again |= a->grant.server_us != 0 && a->grant.epoch != asked->epoch; /* of another server: a hint */
     a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
-    a->may_rest = !a->again && lk__fsm_mayrest(a, asked->left_ms, asked->place);
-    a->next_us = now_us + (a->again ? HINT_PAUSE_US : lk__fsm_nap(a, asked->left_ms, asked->place));
+    a->may_rest = !a->again && may_rest(a, asked->left_ms, asked->place);
+    a->next_us = now_us + (a->again ? HINT_PAUSE_US : nap(a, asked->left_ms, asked->place));
     a->again = false;
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
 /* Another waiter of the client asks for this one, which looks now and then whether that is still so. */
-static struct lk__step on_behind(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__asked *asked)
+static struct lk__step on_behind(struct lk__acquirefsm *a, int64_t now_us, const struct lk__asked *asked)
 {
     a->result.arrival = asked->arrival;
     a->last_error = 0;
     a->pause_ms = 0;
     a->again |= a->grant.server_us != 0; /* of a copy of an ask: its place is one of its own */
     a->grant.server_us = 0;
-    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + lk__fsm_jittered(a->set.liveness_ms * 1000 / 2);
+    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + jittered(a->set.liveness_ms * 1000 / 2);
     a->again = false;
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
 /* The slot went on to a later request: this one cannot be granted any more. ESTALE: a new request may be. */
-static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step on_overtaken(struct lk__acquirefsm *a, int64_t now_us)
 {
-    if (lk__fsm_hasduplicates(a)) /* an earlier copy may have been carried out, and its record is gone */
-        return lk__fsm_giveup(a);
+    if (has_duplicates(a)) /* an earlier copy may have been carried out, and its record is gone */
+        return give_up(a);
     a->listed = true;
-    return lk__fsm_leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
+    return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
 /* Others use the name with other settings. The caller was told; unless it is strict, the next ask says that it knows. */
-static struct lk__step on_disagreement(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step on_disagreement(struct lk__acquirefsm *a, int64_t now_us)
 {
     if (a->marking != LK__COMPARE) {
         a->listed = true;
-        return lk__fsm_leave(a, now_us, EPROTO);
+        return leave(a, now_us, EPROTO);
     }
     a->result.disagreed = true;
     if (a->set.strict)
-        return lk__fsm_leave(a, now_us, EINVAL);
+        return leave(a, now_us, EINVAL);
     a->marking = LK__REPLACE;
     a->next_us = now_us;
     a->asked = false; /* even when the limit has passed */
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
 /* The ask was answered by its script itself, which looked at the settings mark first. */
-static void note_marked(struct lk__acquirefsm_state *a)
+static void note_marked(struct lk__acquirefsm *a)
 {
     a->result.marked |= a->marking != LK__UNMARKED;
     a->marking = LK__UNMARKED;
 }
 
 /* Others have it: until when, as the server knows now. Permits of a recorded acquire have no lease. */
-static void note_others(struct lk__acquirefsm_state *a, int64_t now_us, int64_t left_ms)
+static void note_others(struct lk__acquirefsm *a, int64_t now_us, int64_t left_ms)
 {
     if (a->set.recorded || left_ms == -1)
         a->result.others_until_us = 0;
@@ -222,12 +339,12 @@ static void note_others(struct lk__acquirefsm_state *a, int64_t now_us, int64_t 
         a->result.others_until_us = lk__later(now_us, left_ms > LK__NEVER / 1000 ? LK__NEVER : left_ms * 1000);
 }
 
-static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
+static struct lk__step on_verdict(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
                                   const struct lk__asked *asked)
 {
     a->anchor_us = sent_us;
     a->anchor = (struct lk__date){ asked->server_us, asked->epoch };
-    a->listed |= asked->verdict == LK__DISAGREES && lk__fsm_hasduplicates(a); /* of earlier asks it says nothing */
+    a->listed |= asked->verdict == LK__DISAGREES && has_duplicates(a); /* of earlier asks it says nothing */
     if (lk__until_isover(&a->result.duplicates_until, a->anchor, now_us))
         a->result.duplicates_until = (struct lk__until){ 0 }; /* copies that got no answer are past their deadline */
     if (asked->verdict != LK__LATE && asked->verdict != LK__DISAGREES)
@@ -244,31 +361,31 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
         return on_behind(a, now_us, asked);
     case LK__BUSY:
         note_others(a, now_us, asked->left_ms);
-        return lk__fsm_leave(a, now_us, EBUSY);
+        return leave(a, now_us, EBUSY);
     case LK__LATE: /* the server's clock moved; the sender knows it now */
         a->asked = a->listed;
-        lk__fsm_pausenext(a, now_us);
-        return lk__fsm_proceed(a, now_us);
+        pause_next(a, now_us);
+        return proceed(a, now_us);
     case LK__DISAGREES:
         return on_disagreement(a, now_us);
     case LK__UNRECOVERABLE:
-        return lk__fsm_end(a, ENOTRECOVERABLE);
+        return end(a, ENOTRECOVERABLE);
     case LK__IMPOSSIBLE:
-        return lk__fsm_end(a, EINVAL);
+        return end(a, EINVAL);
     case LK__OVERTAKEN:
         return on_overtaken(a, now_us);
     case LK__PRESENT:
-        return lk__fsm_leave(a, now_us, EALREADY);
+        return leave(a, now_us, EALREADY);
     case LK__GONE: /* what it was to begin with */
-        return lk__fsm_leave(a, now_us, ESTALE);
+        return leave(a, now_us, ESTALE);
     case LK__FULL:
-        return lk__fsm_leave(a, now_us, EAGAIN);
+        return leave(a, now_us, EAGAIN);
     case LK__ABSENT: /* and its queue with it */
         a->listed = false;
-        return lk__fsm_leave(a, now_us, ECANCELED);
+        return leave(a, now_us, ECANCELED);
     default:
         a->listed = true;
-        return lk__fsm_leave(a, now_us, EPROTO);
+        return leave(a, now_us, EPROTO);
     }
 }
 
@@ -280,11 +397,43 @@ static bool makes_sense(const struct lk__asked *asked)
     return (!granted || asked->token > 0) && (!placed || asked->arrival > 0);
 }
 
+/* --- refusals ------------------------------------------------------------------------------------------------------ */
+
+/* The server refused an ask. */
+static struct lk__step on_refusal(struct lk__acquirefsm *a, int64_t now_us, const struct lk__judged *judged)
+{
+    a->listed |= judged->half;
+    if (judged->ruling == LK__REFUSED)
+        return leave(a, now_us, judged->code);
+    a->last_error = judged->code;
+    if (a->pause_ms == 0)
+        a->pause_ms = a->set.retry_min_ms;
+    pause_next(a, now_us);
+    if (judged->scattered)
+        a->next_us = earlier(a->next_us, now_us + MIGRATES_PAUSE_US);
+    return proceed(a, now_us);
+}
+
+/* The server refused a release. */
+static struct lk__step on_kept(struct lk__acquirefsm *a, int64_t now_us, const struct lk__judged *judged)
+{
+    if (judged->ruling != LK__REFUSED) {
+        pause_next(a, now_us);
+        return proceed(a, now_us);
+    }
+    if (judged->code == EACCES && !has_duplicates(a)) /* each ask had its answer: this is what the matter is */
+        a->result.code = EACCES;
+    if (judged->wrong_type && !has_duplicates(a))
+        return end(a, a->result.code); /* a release gives back first: there is nothing, or nothing any more */
+    a->result.unknown = true;          /* and of the codes only those stand that do not say "not held" */
+    return end(a, a->result.code == EACCES || a->result.code == EPROTO ? a->result.code : EIO);
+}
+
 /* --- events ------------------------------------------------------------------------------------------------ */
 
-void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquirefsm_settings *settings)
+void lk__acquirefsm_init(struct lk__acquirefsm *a, const struct lk__acquirefsm_settings *settings)
 {
-    *lk__fsm_state(machine) = (struct lk__acquirefsm_state){
+    *a = (struct lk__acquirefsm){
         .set = *settings,
         .limit_us = settings->limit_us,
         .due_us = LK__NEVER,
@@ -292,136 +441,149 @@ void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquir
     };
 }
 
-const struct lk__acquirefsm_settings *lk__acquirefsm_settings(const struct lk__acquirefsm *machine)
+struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *a, int64_t now_us)
 {
-    return &lk__fsm_known(machine)->set;
-}
-
-const struct lk__acquirefsm_result *lk__acquirefsm_result(const struct lk__acquirefsm *machine)
-{
-    return &lk__fsm_known(machine)->result;
-}
-
-enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine)
-{
-    return lk__fsm_known(machine)->phase;
-}
-
-enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine)
-{
-    return lk__fsm_known(machine)->marking;
-}
-
-bool lk__acquirefsm_rests(const struct lk__acquirefsm *machine)
-{
-    return lk__fsm_known(machine)->may_rest;
-}
-
-void lk__acquirefsm_restsfrom(struct lk__acquirefsm *machine, bool rests)
-{
-    lk__fsm_state(machine)->rests = rests;
-}
-
-void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing)
-{
-    lk__fsm_state(machine)->hearing = hearing;
-}
-
-struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us)
-{
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     a->hard_us = lk__later(a->limit_us > now_us ? a->limit_us : now_us, a->set.command_us);
     a->limit_code = ETIMEDOUT;
     a->next_us = now_us;
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *machine, int64_t now_us)
+struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *a, int64_t now_us)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
-    a->next_us = now_us + lk__fsm_jittered(a->set.liveness_ms * 1000 / 2);
-    return lk__fsm_proceed(a, now_us);
+    a->next_us = now_us + jittered(a->set.liveness_ms * 1000 / 2);
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__until *deadline)
+struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *a, int64_t now_us, const struct lk__until *deadline)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     a->sent = true;
     if (a->phase == LK__WAITING) {
         a->asked = true;
         a->late |= now_us >= a->limit_us;
         a->deadline = *deadline;
     }
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *machine, int64_t now_us, int64_t sent_us,
+struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
                                         const struct lk__asked *asked)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
-    lk__fsm_noteanswer(a, false);
+    note_answer(a);
     if (asked == NULL || !makes_sense(asked)) {
         a->listed = true;
-        return lk__fsm_leave(a, now_us, EPROTO);
+        return leave(a, now_us, EPROTO);
     }
     return on_verdict(a, now_us, sent_us, asked);
 }
 
-struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, int64_t now_us, unsigned epoch,
+struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *a, int64_t now_us, unsigned epoch,
                                     const struct lk__answer *left)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
-    lk__fsm_noteanswer(a, false);
+    note_answer(a);
     if (left == NULL) {
         a->result.unknown = true;
-        return lk__fsm_end(a, EPROTO);
+        return end(a, EPROTO);
     }
     struct lk__date date = { left->server_us, epoch };
     if (!a->set.recorded && !lk__until_isover(&a->result.duplicates_until, date, now_us))
-        return lk__fsm_giveup(a); /* a copy of an ask may still come after this release */
-    return lk__fsm_end(a, a->result.code);
+        return give_up(a); /* a copy of an ask may still come after this release */
+    return end(a, a->result.code);
 }
 
-struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__grant *grant)
+struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *a, int64_t now_us, const struct lk__judged *judged)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
+    note_answer(a);
+    if (judged->ruling == LK__AGAIN) {
+        a->spelled = judged->manner != LK__BY_SHA1;
+        a->next_us = now_us;
+        a->asked = false;
+        return proceed(a, now_us);
+    }
+    return a->phase == LK__LEAVING ? on_kept(a, now_us, judged) : on_refusal(a, now_us, judged);
+}
+
+struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *a, int64_t now_us, enum lk__request_state how)
+{
+    a->sent = false;
+    if (how != LK__UNSENT && a->phase == LK__WAITING)
+        lk__until_extend(&a->result.duplicates_until, &a->deadline);
+    a->garbled = how == LK__GARBLED ? a->garbled + 1 : 0;
+    if (a->garbled == LK__GARBLED_MAX)
+        return give_up(a);
+    if (a->phase == LK__WAITING && a->grant.server_us != 0)
+        return use_grant(a, now_us);
+    pause_next(a, now_us);
+    if (!a->cut) /* refusals before say nothing of the connection, which may have ended unused */
+        a->next_us = now_us;
+    a->cut = true;
+    if (!a->listed)
+        a->asked = false; /* nothing was said yet: once more, while the time for an answer lasts */
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *a, int64_t now_us)
+{
+    if (a->phase == LK__ENDED || now_us >= a->hard_us)
+        return proceed(a, now_us);
+    bool limited = a->phase == LK__WAITING && now_us < a->limit_us;
+    return step_to(LK__CONNECT, limited ? a->limit_us : a->hard_us);
+}
+
+struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *a, int64_t now_us, int code)
+{
+    if (code == 0) {
+        a->next_us = now_us;
+        return proceed(a, now_us);
+    }
+    if (code == ETIMEDOUT && now_us >= lk__later(a->hard_us, a->set.command_us))
+        return proceed(a, now_us); /* the process was stopped, and gets more time */
+    bool may_come = code == ETIMEDOUT && a->last_error == 0 && now_us < a->hard_us; /* no attempt has failed yet */
+    if (!may_come)
+        a->last_error = code == ETIMEDOUT ? ENOTCONN : code;
+    bool known = !a->listed && !has_duplicates(a);
+    if (known && !may_come && (a->last_error != ENOTCONN || now_us >= a->limit_us))
+        return end(a, a->last_error);
+    return lk__acquirefsm_unsent(a, now_us);
+}
+
+struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *a, int64_t now_us, const struct lk__grant *grant)
+{
     if (a->phase != LK__WAITING)
-        return lk__fsm_proceed(a, now_us);
+        return proceed(a, now_us);
     a->grant = *grant;
-    return a->sent ? lk__fsm_proceed(a, now_us) : lk__fsm_usegrant(a, now_us);
+    return a->sent ? proceed(a, now_us) : use_grant(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t now_us)
+struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     a->again = true;
     a->may_rest = false; /* something changed, and the next answer tells what */
     if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
-        a->next_us = lk__fsm_earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
+        a->next_us = earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
     } else if (a->phase == LK__WAITING && !a->sent && a->last_error != 0) { /* what made it pause may be over */
-        a->next_us = lk__fsm_earlier(a->next_us, now_us + a->set.retry_min_ms * 1000);
+        a->next_us = earlier(a->next_us, now_us + a->set.retry_min_ms * 1000);
     }
-    return lk__fsm_proceed(a, now_us);
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *machine, int64_t now_us)
+struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *a, int64_t now_us)
 {
-    return lk__fsm_proceed(lk__fsm_state(machine), now_us);
+    return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *machine, int64_t now_us, int code)
+struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, int code)
 {
-    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     if (a->phase != LK__WAITING)
-        return lk__fsm_proceed(a, now_us);
+        return proceed(a, now_us);
     allow_for_sleep(a, now_us);
     a->limit_code = code;
     a->last_error = 0;
     a->grant.server_us = 0;
-    a->limit_us = lk__fsm_earlier(a->limit_us, now_us);
-    a->hard_us = lk__fsm_earlier(a->hard_us, lk__later(now_us, a->set.command_us));
+    a->limit_us = earlier(a->limit_us, now_us);
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
     if (a->sent)
-        return lk__fsm_proceed(a, now_us);
-    return lk__fsm_leave(a, now_us, code);
+        return proceed(a, now_us);
+    return leave(a, now_us, code);
 }

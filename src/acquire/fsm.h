@@ -116,58 +116,65 @@ enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
 
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-enum { LK__ACQUIREFSM_SIZE = 352 };
-
+/* Its callers read set, result, phase, marking and may_rest, and say in hearing and rests what they know; the rest is its own. */
 struct lk__acquirefsm {
-    _Alignas(int64_t) unsigned char opaque[LK__ACQUIREFSM_SIZE]; /* fields: fsm_inside.h, for the machine's own files */
+    struct lk__acquirefsm_settings set;
+    struct lk__acquirefsm_result result;
+    enum lk__phase phase;
+    enum lk__hearing hearing;
+    enum lk__marking marking;
+    bool sent;        /* a request is in flight */
+    bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
+    bool late;        /* an ask was sent though the limit had passed */
+    bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */
+    bool may_rest;    /* by the last answer, which no hint followed */
+    bool rests;       /* the last ask said that it rests */
+    bool again;       /* a hint came while the ask was in flight: ask soon after its answer */
+    bool spelled;     /* the next request carries the script's text */
+    bool cut;         /* the last request got no answer */
+    uint8_t garbled;  /* answers in a row that could not be read */
+    int limit_code;   /* the code to end with at the limit: ETIMEDOUT, or the one that came with a cancel */
+    int last_error;   /* why the server grants nothing at present; 0: others are ahead in the queue */
+    int64_t limit_us; /* when waiting for other holders ends: the setting's limit, or the time of a cancel */
+    int64_t hard_us;  /* the call returns by then, whatever happens */
+    struct lk__until deadline; /* past it the ask in flight does nothing */
+    int64_t anchor_us;         /* when the last answered ask was sent, by our clock ... */
+    struct lk__date anchor;    /* ... and the server's time in its answer */
+    int64_t next_us;           /* no request is sent before */
+    int64_t due_us;            /* the thread is parked, and was to wake then; LK__NEVER: it is not parked */
+    int64_t backoff_ms;        /* the last pause between two asks while no message reaches it; doubles */
+    int64_t rank;              /* its place in the last answer since then */
+    int64_t pause_ms;          /* the back-off after refusals and cuts in a row; doubles */
+    struct lk__grant grant;    /* a grant that came by message and is not used yet; server_us 0: none */
 };
 
-void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquirefsm_settings *settings);
-const struct lk__acquirefsm_settings *lk__acquirefsm_settings(const struct lk__acquirefsm *machine);
-const struct lk__acquirefsm_result *lk__acquirefsm_result(const struct lk__acquirefsm *machine);
-enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine);
-
-enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine); /* of its next ask */
-
-/* Whether messages reach the waiter from now on; LK__HEARD until this is called. */
-void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing);
-
-/*
- * May the next ask say that this waiter rests from then on, and is called when something changes? So it may while messages
- * reach it, and what is in its way lasts.
- */
-bool lk__acquirefsm_rests(const struct lk__acquirefsm *machine);
-/* Whether the ask that is sent now says so. */
-void lk__acquirefsm_restsfrom(struct lk__acquirefsm *machine, bool rests);
-
-struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us);
+void lk__acquirefsm_init(struct lk__acquirefsm *a, const struct lk__acquirefsm_settings *settings);
+struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *a, int64_t now_us);
 /* An ask is due, but another waiter of this client asks for this one, too. */
-struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *machine, int64_t now_us);
+struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *a, int64_t now_us);
 /* The request was sent. An ask does nothing after `deadline`; NULL: the request is a release. */
-struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__until *deadline);
+struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *a, int64_t now_us, const struct lk__until *deadline);
 /* The ask, sent at `sent_us`, was answered; NULL: with what its script never answers. */
-struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *machine, int64_t now_us, int64_t sent_us,
+struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
                                         const struct lk__asked *asked);
 /* The release was answered by the server of `epoch`, which is the end; NULL: with what its script never answers. */
-struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, int64_t now_us, unsigned epoch,
+struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *a, int64_t now_us, unsigned epoch,
                                     const struct lk__answer *left);
 /* The ask or the release was answered with an error. */
-struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__reply *error);
-/* It was not carried out, and is to go to another server at once, `as_text`: with its script. */
-struct lk__step lk__acquirefsm_redirected(struct lk__acquirefsm *machine, int64_t now_us, bool as_text);
+struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *a, int64_t now_us, const struct lk__judged *judged);
 /* The request got no answer: CUT or GARBLED, and it may have been executed, or UNSENT. */
-struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_us, enum lk__request_state how);
+struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *a, int64_t now_us, enum lk__request_state how);
 /* The request could not be sent: the connection is down. */
-struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *machine, int64_t now_us);
+struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *a, int64_t now_us);
 /* `code` 0: the connection is up again; else why it is not. */
-struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *machine, int64_t now_us, int code);
+struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *a, int64_t now_us, int code);
 /* A message came with a grant for this acquire. */
-struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__grant *grant);
+struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *a, int64_t now_us, const struct lk__grant *grant);
 /* A hint came: the object may be free, or a message was missed. */
-struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t now_us);
+struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us);
 /* Nothing happened but the time of the last step. */
-struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *machine, int64_t now_us);
+struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *a, int64_t now_us);
 /* Give up now and end with `code`. */
-struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *machine, int64_t now_us, int code);
+struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, int code);
 
 #endif

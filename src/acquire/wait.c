@@ -72,7 +72,7 @@ static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
 /* Does what ended this wait end those of its followers, too, or let them in? Then each asks for itself. */
 static bool is_for_all(const struct lk__waiter *waiter)
 {
-    int code = lk__acquirefsm_result(&waiter->machine)->code;
+    int code = waiter->machine.result.code;
     return code == 0 || code == EOWNERDEAD || code == ENOTRECOVERABLE;
 }
 
@@ -128,7 +128,7 @@ static enum lk__hearing listen_here(struct lk__waiters *waiters, struct lk__wait
 /* The settings mark, as the next ask sends it; NULL: not at all. */
 static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
 {
-    enum lk__marking marking = lk__acquirefsm_marking(&waiter->machine);
+    enum lk__marking marking = waiter->machine.marking;
     if (marking == LK__UNMARKED)
         return NULL;
     waiter->settings->replace = marking == LK__REPLACE;
@@ -145,7 +145,7 @@ static int64_t liveness_of(const struct lk__attempt *attempt, bool rests)
 /* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */
 static const struct lk__command *command_of(const struct lk__waiter *waiter)
 {
-    return lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING ? &waiter->release->command : &waiter->ask;
+    return waiter->machine.phase == LK__LEAVING ? &waiter->release->command : &waiter->ask;
 }
 
 static struct lk__node *find_node(struct lk__attempt *attempt)
@@ -155,18 +155,18 @@ static struct lk__node *find_node(struct lk__attempt *attempt)
     return waiter->at;
 }
 
-static struct lk__step ask(struct lk__attempt *attempt, bool eval)
+static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
     if (attempt->led &&
-        lk__waiter_isled(attempt->waiters, waiter, now_us, lk__acquirefsm_settings(a)->liveness_ms * 1000))
+        lk__waiter_isled(attempt->waiters, waiter, now_us, a->set.liveness_ms * 1000))
         return lk__acquirefsm_led(a, now_us);
     attempt->led = false;
     struct lk__node *at = find_node(attempt);
-    struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
-    bool rests = now_us - attempt->began_us > REST_AFTER_US && lk__acquirefsm_rests(a);
+    struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, a->set.command_us);
+    bool rests = now_us - attempt->began_us > REST_AFTER_US && a->may_rest;
     unsigned flags = waiter->patience.over && !waiter->explained ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
@@ -175,20 +175,21 @@ static struct lk__step ask(struct lk__attempt *attempt, bool eval)
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
         .liveness_2048ths = liveness_of(attempt, rests),
-        .arrival = lk__acquirefsm_result(a)->arrival,
+        .arrival = a->result.arrival,
         .settings = mark_of(waiter),
         .flags = flags,
         .epoch = deadline.date.epoch,
     };
-    int rc = lk__node_send(at, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
+    int rc = lk__node_send(at, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, as_text);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
     attempt->asks++;
+    attempt->as_text = as_text;
     attempt->rests = rests;
     waiter->rested |= rests;
-    lk__acquirefsm_restsfrom(a, rests);
+    a->rests = rests;
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
@@ -200,16 +201,17 @@ static void hand_on(struct lk__attempt *attempt)
     lk__mu_unlock(&attempt->waiters->mu);
 }
 
-static struct lk__step leave(struct lk__attempt *attempt, bool eval)
+static struct lk__step leave(struct lk__attempt *attempt, bool as_text)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
     hand_on(attempt);
-    if (lk__acquirefsm_result(a)->duplicates_until.date.us != 0)
+    attempt->as_text = as_text;
+    if (a->result.duplicates_until.date.us != 0)
         sent.flags |= LK__SENT_AGAIN;
     int rc =
-        lk__node_send(find_node(attempt), LK__LANE_COMMANDS, &waiter->request, &waiter->release->command, &sent, eval);
+        lk__node_send(find_node(attempt), LK__LANE_COMMANDS, &waiter->request, &waiter->release->command, &sent, as_text);
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
@@ -226,7 +228,7 @@ static void warn_of_wait(struct lk__attempt *attempt, int64_t now_us, const stru
 static void doubt_silence(struct lk__attempt *attempt, const struct lk__asked *asked)
 {
     bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
-    bool queued = lk__acquirefsm_result(&attempt->waiter->machine)->arrival != 0;
+    bool queued = attempt->waiter->machine.result.arrival != 0;
     if (granted && queued && !attempt->heard && is_heard(attempt->waiters, attempt->waiter))
         lk__hub_doubt(attempt->waiters->hub);
     attempt->heard = false;
@@ -236,13 +238,13 @@ static void doubt_silence(struct lk__attempt *attempt, const struct lk__asked *a
 static void note_place(struct lk__attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
-    if (lk__acquirefsm_settings(&waiter->machine)->try_only)
+    if (waiter->machine.set.try_only)
         return;
-    if (lk__acquirefsm_result(&waiter->machine)->arrival == 0) /* the first answer that says so */
+    if (waiter->machine.result.arrival == 0) /* the first answer that says so */
         LK__PROBE2(wait, waiter->name, waiter->release->id);
-    lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters, waiter));
+    waiter->machine.hearing = listen_here(attempt->waiters, waiter);
     lk__mu_lock(&attempt->waiters->mu);
-    waiter->heard_us = now_us + (attempt->rests ? lk__acquirefsm_settings(&waiter->machine)->rest_ms * 1200 : 0);
+    waiter->heard_us = now_us + (attempt->rests ? waiter->machine.set.rest_ms * 1200 : 0);
     lk__mu_unlock(&attempt->waiters->mu);
 }
 
@@ -265,9 +267,9 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
         waiter->absent = true;
     }
     warn_of_wait(attempt, now_us, &asked);
-    if (asked.verdict == LK__DISAGREES && lk__acquirefsm_marking(a) == LK__COMPARE) {
+    if (asked.verdict == LK__DISAGREES && a->marking == LK__COMPARE) {
         waiter->disagrees(waiter, asked.found);
-        attempt->explained = lk__acquirefsm_settings(a)->strict;
+        attempt->explained = a->set.strict;
     }
     if (asked.verdict == LK__QUEUED)
         note_place(attempt, now_us);
@@ -287,42 +289,33 @@ static struct lk__step take_left(struct lk__attempt *attempt)
 }
 
 /* The server would not do what was sent. */
-static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us)
+static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us, const struct lk__judged *judged)
 {
     struct lk__waiter *waiter = attempt->waiter;
-    struct lk__reply *error = waiter->request.reply;
-    bool *asking = &waiter->request.asking;
-    if (lk__node_redirected(waiter->at, error, &attempt->hops, asking)) {
-        attempt->asks -= lk__acquirefsm_phase(&waiter->machine) == LK__WAITING;
-        return lk__acquirefsm_redirected(&waiter->machine, now_us, *asking);
-    }
-    if (lk__reply_is(error, "NOSCRIPT")) {
-        attempt->asks -= lk__acquirefsm_phase(&waiter->machine) == LK__WAITING;
+    if (judged->ruling == LK__AGAIN) {
+        attempt->asks -= waiter->machine.phase == LK__WAITING;
     } else {
         attempt->explained = true;
-        lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
+        lk__judged_fail(judged, waiter->what, &waiter->ask, waiter->request.reply);
     }
-    if (lk__node_isnomaster(waiter->at, error))
-        lk__node_reset(waiter->at, LK__LANE_COMMANDS, waiter->request.connects, "the server became a replica");
-    return lk__acquirefsm_refused(&waiter->machine, now_us, error);
+    return lk__acquirefsm_refused(&waiter->machine, now_us, judged);
 }
 
 /* The request is through: give the machine its answer. */
 static struct lk__step take_answer(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
-    bool leaving = lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING;
+    bool leaving = waiter->machine.phase == LK__LEAVING;
     int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
-    if (state != LK__ANSWERED)
+    if (state != LK__ANSWERED) {
         waiter->request.asking = false;
-    if (state != LK__ANSWERED)
         return lk__acquirefsm_cut(&waiter->machine, now_us, state);
+    }
     attempt->explained &= leaving; /* the way out explains nothing */
-    if (waiter->request.reply->type == LK__ERROR)
-        return take_refusal(attempt, now_us);
-    waiter->request.asking = false;
-    attempt->hops = 0;
+    struct lk__judged judged = lk__node_judge(waiter->at, LK__LANE_COMMANDS, &waiter->request, attempt->as_text);
+    if (judged.ruling != LK__ANSWER)
+        return take_refusal(attempt, now_us, &judged);
     return leaving ? take_left(attempt) : take_asked(attempt, now_us);
 }
 
@@ -405,7 +398,7 @@ static void park(struct lk__attempt *attempt, int64_t until_us)
 static bool was_interrupted(const struct lk__attempt *attempt)
 {
     return lk__parker_wasinterrupted(&attempt->waiter->parker) &&
-           lk__acquirefsm_phase(&attempt->waiter->machine) == LK__WAITING;
+           attempt->waiter->machine.phase == LK__WAITING;
 }
 
 /* The way out is not interrupted. */

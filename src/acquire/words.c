@@ -61,14 +61,14 @@ bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter,
 static int refused(const struct lk__waiter *waiter, int code, const char *how)
 {
     lk__fail(code, "%s: %sheld by someone else", waiter->what, how);
-    lk__error_leaves(lk__acquirefsm_result(&waiter->machine)->others_until_us);
+    lk__error_leaves(waiter->machine.result.others_until_us);
     return code;
 }
 
 int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waiter, bool explained)
 {
-    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&waiter->machine);
-    int code = lk__acquirefsm_result(&waiter->machine)->code;
+    const struct lk__acquirefsm_settings *settings = &waiter->machine.set;
+    int code = waiter->machine.result.code;
     const char *what = waiter->what;
     char errmsg[LK__ERRMSG_MAX];
     switch (code) {

@@ -16,44 +16,33 @@ struct leaving {
     struct lk__request request;
     struct lk__node *at;
     int64_t marked_until_us; /* as that of a call */
-    bool said, unknown;      /* an answer came; the server does not know the script */
-    bool elsewhere, asking;  /* it is not the one to ask; the other one is to be told so */
-    bool scattered;          /* some of its keys are elsewhere */
-    bool refused;            /* any other error that will not pass */
+    struct lk__judged judged;
+    bool said; /* its script's answer came */
     struct lk__answer answer;
 };
-
-/* An error that will not pass. */
-static bool is_refusal(const struct lk__reply *reply)
-{
-    bool passes = false;
-    return reply->type == LK__ERROR && lk__reply_error(reply, &passes) != 0 && !passes;
-}
 
 /* Under a connection's mu: keep of the answer what counts for a release. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
+    leaving->judged = lk__judge(leaving->at, request, reply, leaving->judged.manner != LK__BY_SHA1);
     leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
-    leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
-    leaving->scattered = lk__reply_is(reply, "TRYAGAIN");
-    leaving->elsewhere = reply->type == LK__ERROR && leaving->at->cluster != NULL &&
-                         lk__cluster_redirect(leaving->at->cluster, leaving->at, reply, &leaving->asking);
-    leaving->refused = is_refusal(reply) && !leaving->unknown && !leaving->elsewhere;
 }
 
 /* False: nothing was sent. */
-static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
+static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker)
 {
+    enum lk__manner manner = leaving->judged.manner;
     const struct lk__outboxentry *release = &leaving->lease->release;
     if (release->command.script == NULL)
         return false;
-    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer, .asking = leaving->asking };
-    leaving->at = lk__node_for(&client->node, &release->command, leaving->asking);
+    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer, .asking = manner == LK__BY_ASKING };
+    leaving->at = lk__node_for(&client->node, &release->command, manner == LK__BY_ASKING);
     if (leaving->lease->holder != NULL)
         lk__hold_given(leaving->lease->holder);
     struct lk__sent sent = lk__outboxentry_sent(release);
-    return lk__node_send(leaving->at, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
+    return lk__node_send(leaving->at, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent,
+                         manner != LK__BY_SHA1) == 0;
 }
 
 /* True: it was answered. */
@@ -91,9 +80,9 @@ static bool release_by_steps(lk_client_t *client, struct leaving *leaving, int64
 static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
 {
     bool answered = await_answer(leaving, until_us);
-    for (int i = 0; answered && (leaving->unknown || leaving->elsewhere) && i < AGAIN; i++)
-        answered = send_release(client, leaving, parker, true) && await_answer(leaving, until_us);
-    if (answered && leaving->scattered)
+    for (int i = 0; answered && leaving->judged.ruling == LK__AGAIN && i < AGAIN; i++)
+        answered = send_release(client, leaving, parker) && await_answer(leaving, until_us);
+    if (answered && leaving->judged.scattered)
         answered = release_by_steps(client, leaving, until_us);
     if (!answered || !leaving->said)
         return false;
@@ -104,7 +93,7 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
 /* The release was not confirmed: unless the server refuses it, the watchdog sends it until it is, or until that stops. */
 static bool leave_to_outbox(lk_client_t *client, const struct leaving *leaving)
 {
-    if (leaving->refused)
+    if (leaving->judged.ruling == LK__REFUSED)
         return false;
     lk__outbox_send(&client->dog, &leaving->lease->release, LK__NEVER);
     return true;
@@ -131,7 +120,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
         *leaving = (struct leaving){ .lease = lease };
         leaving->marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
         bool good = lk__lease_end(lease) && !is_of_the_dead(lease);
-        if (good && send_release(client, leaving, &parker, false)) {
+        if (good && send_release(client, leaving, &parker)) {
             count++;
         } else {
             bool whole = lk__lease_iswhole(lease); /* its parts are given back */

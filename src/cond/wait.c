@@ -53,7 +53,7 @@ static void settle_old(struct asking *asking, int rc)
 {
     struct condwait *wait = asking->wait;
     struct lk__outboxentry *release = &wait->old->lease->release;
-    bool done = rc == 0 || rc == EOWNERDEAD || lk__acquirefsm_result(&asking->acquire.waiter.machine)->arrival != 0;
+    bool done = rc == 0 || rc == EOWNERDEAD || asking->acquire.waiter.machine.result.arrival != 0;
     if (!wait->gave)
         return;
     if (rc == ESTALE && wait->good) /* so says the server: its listeners are told */
@@ -124,7 +124,7 @@ static void unwind(struct lk__acquire *acquire)
     struct asking *asking = LK__CONTAINER(acquire, struct asking, acquire);
     struct condwait *wait = asking->wait;
     settle_old(asking, ECANCELED);
-    if (!lk__acquirefsm_result(&acquire->waiter.machine)->unknown) /* else no server answered for a command timeout */
+    if (!acquire->waiter.machine.result.unknown) /* else no server answered for a command timeout */
         (void)take_again(wait, wait->lock.object->client->options->command_timeout_ms);
     lk__condpair_unref(wait->pair);
     lk__op_leave(&wait->op, ECANCELED);

@@ -162,7 +162,7 @@ static int wait_for_it(struct lk__acquire *acquire)
  */
 static int64_t first_renewal(const struct lk__acquire *acquire)
 {
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
     int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease->lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
     bool claimed = result->claimed && acquire->confirmed_us == 0;
@@ -176,7 +176,7 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
 /* The client that handed over knew neither our lease nor our limit: no more is trusted than they allow. */
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
     int64_t own_us =
         lk__later(now_us, acquire->asked_ms * 1000 -
                               lk__guard_us(acquire->asked_ms, acquire->op->object->client->options->clock_skew_ms));
@@ -187,7 +187,7 @@ static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 
 static void count_it(const struct lk__acquire *acquire)
 {
-    bool queued = lk__acquirefsm_result(&acquire->waiter.machine)->arrival != 0;
+    bool queued = acquire->waiter.machine.result.arrival != 0;
     lk__object_acquired(acquire->op->object, acquire->began_us, queued || acquire->contended);
 }
 
@@ -209,7 +209,7 @@ void lk__object_droporphans(struct lk__object *object)
 /* Once the object knows the hold, another thread may give it back, if its owner is none. */
 static void become_holder(struct lk__acquire *acquire, int code)
 {
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
     struct lk__object *object = acquire->op->object;
     struct lk__hold *hold = acquire->hold;
     struct lk__lease *lease = hold->lease;
@@ -266,7 +266,7 @@ static void unwind(struct lk__waiter *waiter)
     if (acquire->qnode.parker != NULL)
         lk__localqueue_leave(acquire->queue, &acquire->qnode);
     lk__object_addwaiting(acquire->op->object, -1);
-    if (lk__acquirefsm_result(&waiter->machine)->unknown)
+    if (waiter->machine.result.unknown)
         lk__acquire_takeback(acquire);
     end(acquire, false);
     lk__free(acquire->text);
@@ -277,7 +277,7 @@ static void unwind(struct lk__waiter *waiter)
 static int conclude(struct lk__acquire *acquire, int rc)
 {
     struct lk__object *object = acquire->op->object;
-    bool unknown = lk__acquirefsm_result(&acquire->waiter.machine)->unknown;
+    bool unknown = acquire->waiter.machine.result.unknown;
     if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
         rc = lk__acquire_confirm(acquire, rc);
     lk__object_addwaiting(object, -1);
@@ -334,7 +334,7 @@ static int run_looking(struct lk__acquire *acquire)
     struct lk__settingsmark mark = lk__settings_mark(object, acquire->text);
     acquire->settings = &mark;
     int rc = run(acquire);
-    lk__settings_note(object, lk__acquirefsm_result(&acquire->waiter.machine));
+    lk__settings_note(object, &acquire->waiter.machine.result);
     lk__free(acquire->text);
     return rc;
 }
@@ -371,7 +371,7 @@ int lk__acquire_end(struct lk__begun *begun)
     else
         rc = go_on(acquire, conclude(acquire, lk__waiters_end(&begun->attempt)));
     if (acquire->settings != NULL)
-        lk__settings_note(object, lk__acquirefsm_result(&acquire->waiter.machine));
+        lk__settings_note(object, &acquire->waiter.machine.result);
     return rc;
 }
 

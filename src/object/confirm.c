@@ -30,7 +30,7 @@ static int64_t lasts_ms(const struct lk__acquire *acquire)
 
 void lk__acquire_takeback(struct lk__acquire *acquire)
 {
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
     struct lk__outboxentry *release = lk__acquire_release(acquire);
     int64_t end_us = lk__now_us() + 1000 * lasts_ms(acquire);
     release->flags |= LK__SENT_AGAIN;
@@ -95,7 +95,7 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
     return (struct lk__sent){ .id = release->id,
                               .nth = release->nth,
                               .liveness_2048ths = acquire->waiter.liveness_2048ths,
-                              .arrival = lk__acquirefsm_result(&acquire->waiter.machine)->arrival,
+                              .arrival = acquire->waiter.machine.result.arrival,
                               .flags = LK__SENT_AGAIN };
 }
 
@@ -187,7 +187,7 @@ static int64_t ends_by(const struct lk__acquire *acquire)
 static int undo(const struct confirm *confirm, int code)
 {
     struct lk__acquire *acquire = confirm->acquire;
-    bool again = lk__acquirefsm_result(&acquire->waiter.machine)->duplicates_until.date.us != 0;
+    bool again = acquire->waiter.machine.result.duplicates_until.date.us != 0;
     int rc = code == ESTALE && acquire->hold != NULL ? 0 : give_back(confirm, again);
     if (rc == 0 && !again && code == ESTALE)
         return lk__fail(acquire->queues ? ENOTCONN : ESTALE,

@@ -136,15 +136,14 @@ static int begin_step(struct lk__ongoing *call, int step)
     call->step = step;
     call->command.script = call->told->command->script->instead[step - 1];
     call->eval = call->late = false;
-    call->request.asking = false; /* its key need not be where the last request was sent */
     return EAGAIN;
 }
 
 /* While a cluster moves a slot it refuses a script some of whose keys are elsewhere, or are not there at all. */
-static bool goes_by_steps(struct lk__ongoing *call, const struct lk__reply *error)
+static bool goes_by_steps(struct lk__ongoing *call)
 {
     const struct lk__script *const *instead = call->told->command->script->instead;
-    if (!call->told->by_steps || call->step != 0 || instead[1] == NULL || !lk__reply_is(error, "TRYAGAIN"))
+    if (!call->told->by_steps || call->step != 0 || instead[1] == NULL)
         return false;
     call->told->stepped = true;
     begin_step(call, instead[0] != NULL && call->told->marked_until_us != 0 ? 1 : 2);
@@ -162,36 +161,38 @@ static int judge_step(struct lk__ongoing *call, const struct lk__reply *reply)
     return begin_step(call, 2);
 }
 
-/* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
+/* 0: it is the result, EAGAIN: send once more, else the code to end with. */
+static int take_answer(struct lk__ongoing *call, const struct lk__reply *reply)
+{
+    /* if the process stood still, it says nothing of how long the next answer takes */
+    bool again = !call->late && is_late(call->command.script, reply) && !is_over(call) && !is_nearly_over(call);
+    call->late |= again;
+    return again ? EAGAIN : judge_step(call, reply);
+}
+
+/* Likewise of an error. */
+static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
+{
+    if (judged->ruling == LK__AGAIN) {
+        call->eval |= judged->manner != LK__BY_SHA1;
+        return !judged->elsewhere || has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
+    }
+    if (judged->scattered && goes_by_steps(call))
+        return EAGAIN;
+    if (judged->ruling == LK__PASSES) {
+        call->unsure |= judged->half;
+        if (!(call->unsure && call->told->only_once) && pause_a_little(call))
+            return EAGAIN;
+    }
+    if (call->unsure) /* this copy was refused; another one may have been carried out */
+        return unreachable(call, judged->code);
+    return lk__judged_fail(judged, call->told->what, &call->command, call->request.reply);
+}
+
 static int judge(struct lk__ongoing *call)
 {
-    struct lk__reply *reply = call->request.reply;
-    bool retry;
-    if (reply->type != LK__ERROR) {
-        /* if the process stood still, it says nothing of how long the next answer takes */
-        bool again = !call->late && is_late(call->command.script, reply) && !is_over(call) && !is_nearly_over(call);
-        call->late |= again;
-        return again ? EAGAIN : judge_step(call, reply);
-    }
-    if (lk__node_redirected(call->at, reply, &call->hops, &call->request.asking)) {
-        call->eval |= call->request.asking; /* it is good for one request */
-        return has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
-    }
-    if (lk__reply_is(reply, "NOSCRIPT") && !call->eval) {
-        call->eval = true;
-        return EAGAIN;
-    }
-    if (goes_by_steps(call, reply))
-        return EAGAIN;
-    if (lk__node_isnomaster(call->at, reply))
-        lk__node_reset(call->at, call->lane, call->request.connects, "the server became a replica");
-    int code = lk__reply_error(reply, &retry);
-    call->unsure |= lk__reply_ishalf(reply);
-    if (retry && !(call->unsure && call->told->only_once) && pause_a_little(call))
-        return EAGAIN;
-    if (call->unsure) /* this copy was refused; another one may have been carried out */
-        return unreachable(call, code);
-    return lk__acl_refused(code, call->told->what, &call->command, reply);
+    struct lk__judged judged = lk__node_judge(call->at, call->lane, &call->request, call->eval);
+    return judged.ruling == LK__ANSWER ? take_answer(call, call->request.reply) : take_error(call, &judged);
 }
 
 static int run(struct lk__ongoing *call)

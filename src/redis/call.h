@@ -5,7 +5,7 @@
 #ifndef LK__CALL_H
 #define LK__CALL_H
 
-#include "redis/node.h"
+#include "redis/judge.h"
 
 /* --- call.c ---------------------------------------------------------------------------------------------- */
 
@@ -46,7 +46,6 @@ struct lk__ongoing {
     struct lk__parker parker;
     enum lk__lane lane;
     struct lk__node *at; /* where it goes, or went */
-    unsigned hops;       /* how often it was told to go elsewhere, in a row */
     int64_t hard_us;
     int64_t pause_ms;
     bool unsure; /* a copy may have taken effect */
@@ -84,11 +83,5 @@ int lk__call_garbled(const char *what);
  * known since it came up. With an error text that begins with `what`.
  */
 int lk__acl_check(struct lk__node *node, const char *what, const char *commands);
-
-/* The server refused a script with an error of this code. Words for it; returns `code`. */
-int lk__acl_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);
-
-/* Did access rules refuse the script as a whole, for a key, so that nothing of it was done? */
-bool lk__acl_unbegun(const struct lk__reply *reply);
 
 #endif

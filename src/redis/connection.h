@@ -87,6 +87,7 @@ struct lk__request {
     bool admitted;             /* it waited for room, or was sent before: it passes those who wait for their turn */
     bool acknowledged;         /* under mu: enough replicas have what it wrote */
     bool asking;               /* an ASK sent it here: it goes with ASKING before it */
+    unsigned hops;             /* how often in a row it was told to go elsewhere */
     uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
     /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */

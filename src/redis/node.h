@@ -81,15 +81,6 @@ static inline struct lk__node *lk__node_nth(struct lk__node *way, unsigned n)
     return n == 0 ? way : NULL;
 }
 
-/* How often what is sent may be told to go elsewhere, before that counts as a refusal that may pass. */
-enum { LK__HOPS_MAX = 5 };
-
-/*
- * `at` refused something with this error: is it to be sent again at once, to where lk__node_for() says now? Not more often
- * than that in a row: then, or if nobody knows where, the error is made one that may pass. `asking` is set or cleared.
- */
-bool lk__node_redirected(struct lk__node *at, struct lk__reply *error, unsigned *hops, bool *asking);
-
 /*
  * A node decides how messages are published and heard, of Redisson's channels as of our own: a server by itself has plain
  * ones, as Redisson has there. Scripts and the hub take the commands for it from here.
@@ -179,16 +170,6 @@ static inline struct lk__until lk__node_until(struct lk__node *node, enum lk__la
                                               int64_t lasts_us)
 {
     return lk__conn_until(&node->lanes[lane], now_us, lasts_us);
-}
-
-/*
- * Does an error say that the server is no master any more? Then its lane is made anew, which finds the master. Where there
- * is one server alone, MASTERDOWN may pass before that would.
- */
-static inline bool lk__node_isnomaster(const struct lk__node *node, const struct lk__reply *error)
-{
-    return lk__reply_is(error, "READONLY") ||
-           (lk__options_failover(&node->server.options) && lk__reply_is(error, "MASTERDOWN"));
 }
 
 /* Likewise of a lane that has no thread of its own: for commands, or grants. */

@@ -6,8 +6,6 @@
  */
 #include "redis/node.h"
 
-#include <string.h>
-
 void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__message_t *message, void *arg)
 {
     lk__conn_own(&node->lanes[lane], wake_fd, message, arg);
@@ -50,32 +48,6 @@ void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *ex
     for (unsigned n = 0; (at = lk__node_nth(node, n)) != NULL; n++)
         conns[count++] = &at->lanes[lane];
     lk__conn_serveall(conns, count, extra, extra_count, until_us, expects);
-}
-
-/* As if the node had said to come back later. */
-static void make_passing(struct lk__reply *error)
-{
-    static const char says[] = "TRYAGAIN the node of the slot is not known yet";
-    if (error->text_capacity < sizeof says)
-        return;
-    memcpy(error->text, says, sizeof says);
-    error->text_used = sizeof says;
-    error->count = 1;
-    error->values[0] = (struct lk__value){ LK__ERROR, sizeof says - 1, { .at = 0 } };
-}
-
-bool lk__node_redirected(struct lk__node *at, struct lk__reply *error, unsigned *hops, bool *asking)
-{
-    *asking = false;
-    if (at->cluster == NULL)
-        return false;
-    if (lk__cluster_redirect(at->cluster, at, error, asking) && ++*hops <= LK__HOPS_MAX)
-        return true;
-    *hops = 0;
-    *asking = false;
-    if (lk__reply_is(error, "MOVED") || lk__reply_is(error, "ASK"))
-        make_passing(error);
-    return false;
 }
 
 static void add_stats(struct lk__nodestats *stats, const struct lk__node *node)

@@ -19,14 +19,13 @@ enum { STEP_US = 1000 };
 static void take(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
-    bool retry;
-    if (reply->type == LK__ERROR) {
-        vote->code = lk__reply_error(reply, &retry);
-        snprintf(vote->text, sizeof vote->text, "%s", lk__reply_text(reply, 0));
-    } else {
+    vote->judged = lk__judge(vote->node, request, reply, vote->eval);
+    if (vote->judged.ruling == LK__ANSWER) {
         vote->code = vote->ballot->read(vote, reply) ? 0 : EPROTO;
+    } else {
+        vote->code = vote->judged.code;
+        snprintf(vote->text, sizeof vote->text, "%s", lk__reply_text(reply, 0));
     }
-    vote->unknown_script = lk__reply_is(reply, "NOSCRIPT");
 }
 
 void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms)
@@ -147,11 +146,12 @@ static void look_at(struct lk__vote *vote)
         return;
     }
     vote->repeated |= state == LK__CUT;
-    if (state == LK__ANSWERED && vote->unknown_script && !vote->eval) {
+    if (state == LK__ANSWERED && vote->judged.ruling == LK__AGAIN) {
         vote->eval = true;
         ask(vote);
     } else if (state == LK__ANSWERED) {
         vote->state = LK__VOTE_CAST;
+        lk__node_leavereplica(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->judged);
     } else if (state != LK__GARBLED && may_come_up(vote)) {
         await_connection(vote);
     } else {

@@ -77,8 +77,7 @@ struct lk__lease {
     bool inflight : 1;   /* a renewal is under way */
     bool alone : 1;      /* its renewal failed among others: the next one goes by itself */
     bool lingers : 1;    /* the server has it for longer than it is valid: replicas did not acknowledge that */
-    bool eval : 1;       /* the server does not know the script: the next renewal has its text */
-    bool asking : 1;     /* it goes as the last ASK said, likewise */
+    unsigned char manner : 2; /* enum lk__manner, of the next renewal */
     bool doubted : 1;    /* of a part of a quorum: nobody said that it is there, so it does not count yet */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */

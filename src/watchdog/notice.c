@@ -12,8 +12,7 @@
 enum {
     FIRST_US = 100000,  /* who is through by then was seen by nobody, and costs the server nothing */
     PAUSE_US = 1000000, /* a server that ends connections all the time is not told by each of them */
-    AWAY_US = 5000000,  /* one that is away is called again, should nobody else do so */
-    HOP_US = 1000       /* as of the outbox */
+    AWAY_US = 5000000   /* one that is away is called again, should nobody else do so */
 };
 
 static struct lk__command command_for(const struct lk__command *command, const struct lk__notesheet *sheet)
@@ -51,15 +50,11 @@ static int64_t again_at(struct lk__watchdog *dog, struct lk__notesheet *sheet, c
     struct lk__notice *notice = dog->notice;
     if (atomic_load(&inflight->request.state) != LK__ANSWERED)
         return now_us + AWAY_US; /* or by the next connection */
-    if (inflight->unknown && !inflight->as_text) {
-        sheet->eval = true;
-        return now_us;
+    if (inflight->judged.ruling == LK__AGAIN) {
+        sheet->manner = inflight->judged.manner;
+        return lk__inflight_againat(dog, inflight, now_us);
     }
-    if (inflight->elsewhere) {
-        sheet->asking = inflight->ask;
-        return now_us + HOP_US;
-    }
-    if (inflight->code == EACCES) { /* each attempt would be a line in ACL LOG */
+    if (inflight->judged.code == EACCES) { /* each attempt would be a line in ACL LOG */
         if (!notice->refused)
             lk__log(LK_LOG_INFO, "%s: access rules (ACL) keep it from the server; nothing else fails", notice->what);
         notice->refused = true;
@@ -71,7 +66,7 @@ static int64_t again_at(struct lk__watchdog *dog, struct lk__notesheet *sheet, c
 
 /* --- at the server -------------------------------------------------------------------------------------------------- */
 
-static int send_it(struct lk__watchdog *dog, struct lk__notesheet *sheet, const struct lk__command *given, bool as_text)
+static int send_it(struct lk__watchdog *dog, struct lk__notesheet *sheet, const struct lk__command *given)
 {
     assert(lk__mu_held(&dog->mu));
     const struct lk__command command = command_for(given, sheet);
@@ -79,8 +74,7 @@ static int send_it(struct lk__watchdog *dog, struct lk__notesheet *sheet, const 
     struct lk__inflight *inflight = lk__window_slot(dog);
     inflight->sheet = sheet;
     inflight->at = sheet->at;
-    inflight->as_text = as_text;
-    inflight->asking = sheet->asking;
+    inflight->manner = sheet->manner;
     return lk__window_send(dog, inflight, &command, &sent);
 }
 
@@ -92,9 +86,9 @@ static void put_up(struct lk__watchdog *dog, struct lk__notesheet *sheet, int64_
         lk__node_want(sheet->at, LK__LANE_RENEWALS); /* a node of a cluster may have nothing else of ours */
         return;
     }
-    sheet->inflight = send_it(dog, sheet, &dog->notice->up, sheet->eval || sheet->asking) == 0;
+    sheet->inflight = send_it(dog, sheet, &dog->notice->up) == 0;
     sheet->sent_us = now_us;
-    sheet->eval = sheet->asking = false;
+    sheet->manner = LK__BY_SHA1;
 }
 
 /* Do others have to be answered first? */
@@ -113,7 +107,7 @@ void lk__notice_serve(struct lk__watchdog *dog, int64_t now_us)
         const struct lk__command command = command_for(&notice->up, sheet);
         if (sheet->inflight)
             continue;
-        look_where(sheet, lk__node_for(dog->node, &command, sheet->asking), now_us);
+        look_where(sheet, lk__node_for(dog->node, &command, sheet->manner == LK__BY_ASKING), now_us);
         if (sheet->due_us <= now_us && !is_heldup(dog, sheet))
             put_up(dog, sheet, now_us);
     }
@@ -155,5 +149,5 @@ void lk__notice_takedown(struct lk__watchdog *dog)
     struct lk__notice *notice = dog->notice;
     for (unsigned i = 0; notice != NULL && i < notice->count; i++)
         if (is_there(dog, &notice->sheets[i]))
-            (void)send_it(dog, &notice->sheets[i], &notice->down, false);
+            (void)send_it(dog, &notice->sheets[i], &notice->down);
 }

@@ -23,7 +23,7 @@ struct lk__notesheet {
     int64_t sent_us;             /* when it was last; 0: never */
     bool hangs;                  /* the server has it, or had it */
     bool inflight;
-    bool eval, asking; /* as of an outbox entry */
+    enum lk__manner manner; /* of the next request */
 };
 
 struct lk__notice {

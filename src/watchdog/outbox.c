@@ -10,8 +10,6 @@
  */
 #include "watchdog/watchdog.h"
 
-enum { HOP_US = 1000 /* servers that send each other a request are not to be asked as fast as they answer */ };
-
 void lk__outbox_init(struct lk__outbox *outbox)
 {
     lk__cond_init(&outbox->answered);
@@ -100,7 +98,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
 
 static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk__outboxentry *entry)
 {
-    return lk__node_for(dog->node, &entry->command, entry->asking);
+    return lk__node_for(dog->node, &entry->command, entry->manner == LK__BY_ASKING);
 }
 
 /* An entry that is not sent now is tried again a little later. */
@@ -111,9 +109,8 @@ static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
     struct lk__sent sent = lk__outboxentry_sent(entry);
     inflight->entry = entry;
     inflight->at = node_of(dog, entry);
-    inflight->as_text = entry->eval || entry->asking;
-    inflight->asking = entry->asking;
-    entry->eval = entry->asking = false;
+    inflight->manner = entry->manner;
+    entry->manner = LK__BY_SHA1;
     entry->inflight = lk__window_send(dog, inflight, &entry->command, &sent) == 0;
     if (entry->inflight)
         lk__heap_remove(&dog->outbox.heap, &entry->timer);
@@ -178,20 +175,11 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__outboxentry *entry = inflight->entry;
-    int state = atomic_load(&inflight->request.state);
     struct lk__date date = { inflight->said.server_us, inflight->request.epoch };
-    if (state != LK__ANSWERED)
-        return state == LK__GARBLED ? lk__window_retryat(dog, now_us) : now_us;
-    if (inflight->unknown && !inflight->as_text) {
-        entry->eval = true;
-        return now_us;
+    if (!inflight->good) {
+        entry->manner = inflight->judged.manner;
+        return lk__inflight_againat(dog, inflight, now_us);
     }
-    if (inflight->elsewhere) {
-        entry->asking = inflight->ask;
-        return now_us + HOP_US;
-    }
-    if (!inflight->good)
-        return lk__window_retryat(dog, now_us);
     if (lk__until_isover(&entry->past, date, now_us))
         return LK__NEVER;
     return past_copies(dog, entry, date, now_us);

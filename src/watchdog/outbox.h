@@ -28,8 +28,7 @@ struct lk__outboxentry {
     bool pending : 1;
     bool inflight : 1;
     bool unawaited : 1; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
-    bool eval : 1;      /* the server does not know the script: the next request has its text */
-    bool asking : 1;    /* it goes as the last ASK said, likewise */
+    unsigned char manner : 2; /* enum lk__manner, of the next request */
     void (*free)(struct lk__outboxentry *entry); /* frees the memory that it is part of */
 
     /* set before it is sent for the first time */

@@ -33,8 +33,7 @@ enum {
     PASS = 200,      /* leases that are served before others get the lock: less than a millisecond */
     SINGLE = 8,      /* a renewal by itself counts as so many of a batch */
     BATCH_LEAST = 4, /* fewer are not renewed early */
-    SEARCH = 2 * LK__BATCH_MAX,
-    HOP_US = 1000 /* servers that send each other a request are not to be asked as fast as they answer */
+    SEARCH = 2 * LK__BATCH_MAX
 };
 
 /* Renewals that go with one request. */
@@ -43,7 +42,8 @@ struct batch {
     int64_t believed_us[LK__BATCH_MAX];
     int parts;
     struct lk__node *at;
-    bool single, as_text, asking;
+    bool single;
+    enum lk__manner manner;
     struct lk__items items;
 };
 
@@ -124,9 +124,9 @@ static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk
     }
     lk__lease_unready(dog, lease);
     batch->believed_us[batch->items.count - 1] = atomic_load(&lease->valid_until_us);
-    batch->as_text |= lease->eval || lease->asking;
-    batch->asking = lease->asking;
-    lease->eval = lease->asking = false;
+    if (lease->manner != LK__BY_SHA1)
+        batch->manner = lease->manner;
+    lease->manner = LK__BY_SHA1;
     lease->flight_ms = (int)lease_ms;
     lk__lease_believeless(lease, now_us, lease_ms);
     *batch->last = lease;
@@ -151,8 +151,7 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
                              .items = batch->items.count > 1 ? &batch->items : NULL };
     inflight->lease = batch->first;
     inflight->count = batch->items.count;
-    inflight->as_text = batch->as_text;
-    inflight->asking = batch->asking;
+    inflight->manner = batch->manner;
     inflight->at = batch->at;
     return lk__window_send(dog, inflight, &command, &sent);
 }
@@ -214,7 +213,7 @@ static bool is_nearly_due(const struct lk__lease *lease, int64_t now_us)
 
 static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk__lease *lease)
 {
-    return lk__node_for(dog->node, &lease->release.command, lease->asking);
+    return lk__node_for(dog->node, &lease->release.command, lease->manner == LK__BY_ASKING);
 }
 
 /*
@@ -243,7 +242,7 @@ static int gather(struct lk__watchdog *dog, struct batch *batch, struct lk__link
     batch->last = &batch->first;
     batch->parts = 0;
     batch->items.count = 0;
-    batch->as_text = batch->asking = false;
+    batch->manner = LK__BY_SHA1;
     batch->at = node_of(dog, first);
     batch->single = first->alone || first->renewal->batch == NULL || lk__node_batch(dog->node) == 1;
     for (int i = 0; link != NULL && i < (batch->single ? 1 : SEARCH); link = next, i++) {
@@ -543,38 +542,37 @@ static void not_acknowledged(struct lk__watchdog *dog, struct lk__lease *lease, 
     }
 }
 
-/* A renewal was refused, or never answered. */
-static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
-                        int64_t now_us)
+/* A renewal was never answered. */
+static void not_answered(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
+                         int64_t now_us)
 {
     const struct lk__request *request = &inflight->request;
     int state = atomic_load(&request->state);
-    if (state == LK__UNSENT) {
-        if (now_us >= lease->duplicates_until_us)
-            lease->requested = lease->answered; /* nothing was */
-        send_again(lease, now_us);
-    } else if (state == LK__CUT || state == LK__GARBLED) {
-        int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
-        lk__lease_duplicatesuntil(lease, now_us, until_us, lease->flight_ms);
-        if (state == LK__CUT)
-            send_again(lease, now_us);
-        else
-            renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
-    } else if (inflight->unknown && !inflight->as_text) {
-        lease->eval = true;
-        lease->renew_us = now_us;
-    } else if (inflight->elsewhere) {
-        lease->asking = inflight->ask;
-        lease->renew_us = now_us + HOP_US;
-    } else if (inflight->error && inflight->count > 1 && !inflight->passes) {
+    if (state != LK__UNSENT)
+        lk__lease_duplicatesuntil(lease, now_us, request->sent_us + 2 * dog->options->command_timeout_ms * 1000,
+                                  lease->flight_ms);
+    else if (now_us >= lease->duplicates_until_us)
+        lease->requested = lease->answered; /* nothing was */
+    if (state == LK__GARBLED)
+        lk__lease_answer(dog, lease, lease->requested, EPROTO);
+    send_again(lease, lk__inflight_againat(dog, inflight, now_us));
+}
+
+/* A renewal was refused, or answered with what its script never answers. */
+static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
+                        int64_t now_us)
+{
+    const struct lk__judged *judged = &inflight->judged;
+    if (judged->ruling == LK__AGAIN) {
+        lease->manner = judged->manner;
+        lease->renew_us = lk__inflight_againat(dog, inflight, now_us);
+    } else if (judged->ruling == LK__REFUSED && inflight->count > 1) {
         lease->alone = true; /* one of them may have failed for all */
         lease->renew_us = now_us;
-    } else if (!inflight->error) {
-        renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
-    } else if (inflight->wrong_type) {
+    } else if (judged->wrong_type) {
         lk__lease_loseit(dog, lease, LK_REASON_GONE);
     } else {
-        renewal_failed(dog, lease, inflight->code, lk__window_retryat(dog, now_us));
+        renewal_failed(dog, lease, judged->ruling == LK__ANSWER ? EPROTO : judged->code, lk__window_retryat(dog, now_us));
     }
 }
 
@@ -582,14 +580,14 @@ static void over(struct lk__watchdog *dog, const struct lk__inflight *inflight, 
                  enum lk__verdict verdict, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    bool answered = atomic_load(&inflight->request.state) == LK__ANSWERED && is_renewal(inflight, verdict);
+    bool answered = atomic_load(&inflight->request.state) == LK__ANSWERED, good = is_renewal(inflight, verdict);
     lease->inflight = false;
-    if (answered && verdict == LK__DONE && lk__inflight_isalone(dog, inflight))
+    if (good && verdict == LK__DONE && lk__inflight_isalone(dog, inflight))
         not_acknowledged(dog, lease, now_us);
-    else if (answered)
+    else if (good)
         renewed(dog, inflight, lease, verdict, now_us);
     else if (lk__lease_goodat(dog, lease, now_us))
-        not_renewed(dog, inflight, lease, now_us);
+        (answered ? not_renewed : not_answered)(dog, inflight, lease, now_us);
     lk__lease_schedule(dog, lease);
 }
 

@@ -17,6 +17,7 @@ enum {
     SLOTS_MOST = LK__RENEWALS_MAX - 16,
     LEASES_A_SLOT = 4,
     BESIDE_MOST = SLOTS_LEAST,
+    HOP_US = 1000, /* servers that send each other a request are not to be asked as fast as they answer */
     BESIDE_BYTES = LK__OUT_BYTES / 4 - LK__COMMAND_MAX - LK__ECHO_LENGTH
 };
 
@@ -143,6 +144,17 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us)
     return now_us + pause_ms * 1000;
 }
 
+int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+{
+    const struct lk__judged *judged = &inflight->judged;
+    int state = atomic_load(&inflight->request.state);
+    if (state == LK__CUT || state == LK__UNSENT)
+        return now_us;
+    if (state == LK__ANSWERED && judged->ruling == LK__AGAIN)
+        return judged->elsewhere ? now_us + HOP_US : now_us;
+    return lk__window_retryat(dog, now_us);
+}
+
 /* Of several leases: a digit for each, its verdict. False: these are none of ours. */
 static bool take_verdicts(struct lk__inflight *inflight, const struct lk__reply *reply)
 {
@@ -163,25 +175,22 @@ static bool take_verdicts(struct lk__inflight *inflight, const struct lk__reply 
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
-    inflight->error = reply->type == LK__ERROR;
-    inflight->good = !inflight->error && lk__answer_read(inflight->script, reply, &inflight->said) &&
+    inflight->judged = lk__judge(inflight->at, request, reply, inflight->manner != LK__BY_SHA1);
+    inflight->good = inflight->judged.ruling == LK__ANSWER &&
+                     lk__answer_read(inflight->script, reply, &inflight->said) &&
                      (inflight->count <= 1 || take_verdicts(inflight, reply));
-    inflight->unknown = lk__reply_is(reply, "NOSCRIPT");
-    inflight->wrong_type = lk__reply_is(reply, "WRONGTYPE");
-    inflight->no_master = lk__reply_is(reply, "READONLY") || lk__reply_is(reply, "MASTERDOWN");
-    inflight->code = inflight->error ? lk__reply_error(reply, &inflight->passes) : 0;
-    inflight->elsewhere = inflight->error && inflight->at->cluster != NULL &&
-                          lk__cluster_redirect(inflight->at->cluster, inflight->at, reply, &inflight->ask);
 }
 
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent)
 {
     assert(lk__mu_held(&dog->mu));
-    inflight->request = (struct lk__request){ .take = take_answer, .urgent = true, .asking = inflight->asking };
+    inflight->request =
+        (struct lk__request){ .take = take_answer, .urgent = true, .asking = inflight->manner == LK__BY_ASKING };
     inflight->script = sent->items != NULL ? command->script->batch : command->script;
     inflight->via = lk__window_lane(dog, inflight->at);
-    int rc = lk__node_send(inflight->at, inflight->via, &inflight->request, command, sent, inflight->as_text);
+    int rc = lk__node_send(inflight->at, inflight->via, &inflight->request, command, sent,
+                          inflight->manner != LK__BY_SHA1);
     if (rc != 0)
         return rc;
     struct lk__underway *underway = &inflight->at->underway;
@@ -222,15 +231,6 @@ static bool is_over(const struct lk__inflight *oldest)
     return oldest != NULL && atomic_load(&oldest->request.state) != LK__INFLIGHT;
 }
 
-/* A server that became a replica does not end its connections: with another master to find, we do. */
-static void leave_replica(struct lk__watchdog *dog, const struct lk__inflight *inflight)
-{
-    assert(lk__mu_held(&dog->mu));
-    if (atomic_load(&inflight->request.state) == LK__ANSWERED && inflight->no_master &&
-        lk__options_failover(dog->options))
-        lk__node_reset(inflight->at, inflight->via, inflight->request.connects, "the server became a replica");
-}
-
 /* Of one node. */
 static struct lk__inflight *next_over(const struct lk__underway *underway)
 {
@@ -247,7 +247,11 @@ struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
         over = next_over(&at->underway);
     if (over == NULL)
         return NULL;
-    leave_replica(dog, over);
+    if (atomic_load(&over->request.state) != LK__ANSWERED) { /* what it took was not believed */
+        over->good = false;
+        over->judged = (struct lk__judged){ .ruling = LK__ANSWER };
+    }
+    lk__node_leavereplica(over->at, over->via, &over->request, &over->judged);
     return free_slot(&dog->window, over);
 }
 

@@ -26,17 +26,13 @@ struct lk__inflight {
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__notesheet *sheet;   /* of a notice; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-    bool as_text, asking;
+    enum lk__manner manner;
 
     /* under the connection's mu until it is over: the answer */
     bool good; /* an answer that its script gives: `said` */
     struct lk__answer said;
-    uint64_t done;                   /* of several leases: a bit for each that was renewed; the others are gone */
-    bool error, unknown, wrong_type; /* an error; of a script that is not known; of a key of another type ... */
-    bool passes;                     /* ... and one that says nothing of the key, and may pass */
-    bool no_master;                  /* ... and one that says that the server is a replica */
-    bool elsewhere, ask;             /* ... and one that says who is to be asked, and whether with ASKING */
-    int code;                        /* code of an error */
+    uint64_t done; /* of several leases: a bit for each that was renewed; the others are gone */
+    struct lk__judged judged;
 };
 
 /* Was it answered, but not acknowledged by as many replicas as it takes to count? */
@@ -67,6 +63,8 @@ void lk__window_destroy(struct lk__window *window);
 
 /* When to send a refused request again. */
 int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
+/* When to send one again that is over without a good answer; how, in inflight->judged.manner. */
+int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 
 /* --- all under dog->mu --------------------------------------------------------------------------------------------- */
 

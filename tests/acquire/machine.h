@@ -213,7 +213,7 @@ static inline struct play begin_try(void)
 
 static inline const struct lk__acquirefsm_result *result_of(const struct play *play)
 {
-    return lk__acquirefsm_result(&play->machine);
+    return &play->machine.result;
 }
 
 /* As wait.c does it. */
@@ -222,7 +222,7 @@ static inline struct lk__step send_it(struct play *play, int64_t now_us, int64_t
     assert_true(play->step.act == LK__ASK || play->step.act == LK__LEAVE);
     if (play->step.act == LK__ASK) {
         play->deadline_us = server_now_us + COMMAND * 1000;
-        play->marking = lk__acquirefsm_marking(&play->machine);
+        play->marking = play->machine.marking;
     }
     play->sent_us = now_us;
     return lk__acquirefsm_sent(&play->machine, now_us,
@@ -243,9 +243,18 @@ static inline struct lk__step let_go(struct play *play, int64_t now_us, int64_t 
                                &(struct lk__answer){ LK__DONE, server_us(server_ms) });
 }
 
+/* A server by itself answers what the machine had sent last. */
+static inline struct lk__step refuse_at(struct lk__acquirefsm *machine, int64_t now_us, const char *text)
+{
+    static struct lk__node alone;
+    struct lk__request request = { .state = LK__ANSWERED };
+    struct lk__judged judged = lk__judge(&alone, &request, error_of(text), machine->spelled);
+    return lk__acquirefsm_refused(machine, now_us, &judged);
+}
+
 static inline struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)
 {
-    return lk__acquirefsm_refused(&play->machine, local_us(at_ms), error_of(text));
+    return refuse_at(&play->machine, local_us(at_ms), text);
 }
 
 static inline struct lk__step happens(struct play *play, const struct row *row)

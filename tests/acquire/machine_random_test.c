@@ -201,7 +201,7 @@ static const char *refusal(struct life *life)
 static void answer_travels(struct life *life)
 {
     pass(life, (int64_t)drawn(STEP_MAX_US / 10), life->play.step.until_us);
-    lk__acquirefsm_hears(&life->play.machine, once_in(20) ? LK__UNHEARD : LK__HEARD);
+    life->play.machine.hearing = once_in(20) ? LK__UNHEARD : LK__HEARD;
 }
 
 static struct lk__step ask_is_answered(struct life *life)
@@ -232,7 +232,7 @@ static struct lk__step server_answers(struct life *life)
         return life->asking ? ask_is_answered(life) : release_is_answered(life);
     const char *text = refusal(life);
     answer_travels(life);
-    return lk__acquirefsm_refused(&life->play.machine, life->now_us, error_of(text));
+    return refuse_at(&life->play.machine, life->now_us, text);
 }
 
 static struct lk__step somebody_cancels(struct life *life)

@@ -21,7 +21,7 @@ static void expect_marked(const struct play *play, bool marked, bool disagreed)
 
 static enum lk__marking marking(const struct play *play)
 {
-    return lk__acquirefsm_marking(&play->machine);
+    return play->machine.marking;
 }
 
 /* Compared once: neither polls nor an acquire that is not to compare look at the mark. */

@@ -180,7 +180,7 @@ static void a_grant_does_not_hold_one_that_was_cancelled(void)
 static int64_t nap_us(int64_t left_ms, int64_t place, bool unsubscribed)
 {
     struct play play = begin();
-    lk__acquirefsm_hears(&play.machine, unsubscribed ? LK__UNHEARD : LK__HEARD);
+    play.machine.hearing = unsubscribed ? LK__UNHEARD : LK__HEARD;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
     play.step = answer(&play, local_us(4), asked_of(LK__QUEUED, 11, left_ms, server_us(2), place));
     assert_int_equal(play.step.act, LK__PARK);
@@ -288,7 +288,7 @@ static struct play begin_unheard(int64_t min_ms, int64_t max_ms)
     settings.backoff_min_ms = min_ms;
     settings.backoff_max_ms = max_ms;
     struct play play = begin_as(settings);
-    lk__acquirefsm_hears(&play.machine, LK__UNHEARD);
+    play.machine.hearing = LK__UNHEARD;
     play.step = lk__acquirefsm_start(&play.machine, local_us(0));
     return play;
 }
@@ -342,7 +342,7 @@ static struct play begin_patient(void)
     struct play play = begin_as(settings);
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(AGES + COMMAND) },
         { 4, QUEUES(LONG, 2, 0), TO_PARK(4 + POLL) });
-    assert_true(lk__acquirefsm_rests(&play.machine));
+    assert_true(play.machine.may_rest);
     return play;
 }
 
@@ -350,7 +350,7 @@ static struct play begin_patient(void)
 static void come_to_rest(struct play *play, int64_t left_ms, int64_t place)
 {
     play->step = lk__acquirefsm_tick(&play->machine, local_us(4 + POLL));
-    lk__acquirefsm_restsfrom(&play->machine, lk__acquirefsm_rests(&play->machine));
+    play->machine.rests = play->machine.may_rest;
     play->step = send_it(play, local_us(4 + POLL), server_us(4 + POLL));
     play->step = answer(play, local_us(6 + POLL), asked_of(LK__QUEUED, 11, left_ms, server_us(5 + POLL), place));
     assert_int_equal(play->step.act, LK__PARK);
@@ -385,7 +385,7 @@ static void who_rests_sleeps_until_the_lease_ends(void)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin_patient();
         if (table[i].unsubscribed)
-            lk__acquirefsm_hears(&play.machine, LK__UNHEARD);
+            play.machine.hearing = LK__UNHEARD;
         come_to_rest(&play, table[i].left_ms, table[i].place);
         assert_int_equal(play.step.until_us - local_us(6 + POLL), table[i].nap_ms * 1000);
     }
@@ -399,7 +399,7 @@ static void who_did_not_say_so_does_not_rest(void)
     play.step = send_it(&play, local_us(4 + POLL), server_us(4 + POLL));
     RUN(&play, { 6 + POLL, QUEUES(LONG, 5 + POLL, 0), TO_PARK(6 + 2 * POLL) });
     RUN(&never, QUEUED_BEHIND(LONG, 4 + POLL));
-    assert_false(lk__acquirefsm_rests(&never.machine));
+    assert_false(never.machine.may_rest);
 }
 
 /* It was called: it asks at once, as one that does not rest, and rests again when it knows what there is. */
@@ -408,13 +408,13 @@ static void a_hint_ends_the_rest(void)
     struct play play = begin_patient();
     come_to_rest(&play, LONG, 0);
     RUN(&play, { 5000, HINT_COMES, TO_ASK });
-    assert_false(lk__acquirefsm_rests(&play.machine));
-    lk__acquirefsm_restsfrom(&play.machine, false);
+    assert_false(play.machine.may_rest);
+    play.machine.rests = false;
     RUN(&play, { 5000, SENDS, TO_AWAIT(AGES + COMMAND) }, { 5002, QUEUES(CLAIM, 5001, 0), TO_PARK(5002 + POLL) });
-    assert_false(lk__acquirefsm_rests(&play.machine));
+    assert_false(play.machine.may_rest);
     RUN(&play, { 5002 + POLL, TIME_PASSES, TO_ASK }, { 5002 + POLL, SENDS, TO_AWAIT(AGES + COMMAND) },
         { 5004 + POLL, QUEUES(LONG, 5003 + POLL, 0), TO_PARK(5004 + 2 * POLL) });
-    assert_true(lk__acquirefsm_rests(&play.machine));
+    assert_true(play.machine.may_rest);
 }
 
 static void a_hint_brings_the_next_ask_forward(void)

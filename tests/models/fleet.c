@@ -269,7 +269,7 @@ static void rest(struct client *c)
 
 static void finish(struct client *c)
 {
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&c->machine);
+    const struct lk__acquirefsm_result *result = &c->machine.result;
     int who = (int)(c - clients);
     c->acquiring = false;
     if (result->code != 0) {
