@@ -26,7 +26,7 @@ int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct
     node->server = (struct lk__server){ .options = *options, .pubsub = LK__PUBSUB_PLAIN, .move = move };
     node->cluster = NULL;
     node->underway = (struct lk__underway){ 0 };
-    node->absence = 0;
+    node->absence = node->taught = 0;
     lk__list_init(&node->underway.own);
     lk__list_init(&node->underway.beside);
     node->lane_count = options->wait_replicas > 0 ? LK__LANES : LK__LANE_GRANTS;

@@ -40,6 +40,7 @@ struct lk__node {
     int lane_count;              /* of those that are there */
     struct lk__cluster *cluster; /* NULL: it is a server by itself; else one of its nodes, or the way to them */
     struct lk__underway underway;
+    atomic_ullong taught;  /* of a quorum: by which connection for commands it was sent the text of an acquire; see ballot.c */
     atomic_ullong absence; /* that the log was told of: how often the lane for commands had come up by then, and 1 */
 };
 

@@ -10,6 +10,7 @@
  * there is another connection. Once an attempt to make one failed, that server is away.
  */
 #include "redlock/ballot.h"
+#include "lock/scripts.h"
 
 #include <stdio.h>
 
@@ -103,6 +104,16 @@ static bool may_come_up(const struct lk__vote *vote)
            lk__now_us() < vote->ballot->until_us;
 }
 
+/*
+ * Nobody hears a server say that it does not know the script if it is always slower than the others. So the first acquire by
+ * each connection goes with its text.
+ */
+static bool is_taught(struct lk__vote *vote)
+{
+    unsigned long long connects = lk__node_connects(vote->node, LK__LANE_COMMANDS);
+    return vote->command.script != &lk__lua_lock_acquire || atomic_exchange(&vote->node->taught, connects) == connects;
+}
+
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
@@ -117,6 +128,7 @@ static void ask(struct lk__vote *vote)
         pass_over(vote);
         return;
     }
+    vote->eval |= !is_taught(vote);
     int rc =
         lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
     if (rc == ENOTCONN && may_come_up(vote))
