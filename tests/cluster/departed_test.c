@@ -83,7 +83,7 @@ static void nodes_come_and_go(void)
         eventually(is_there(w, visited, address_of(life), port), PATIENT_MS);
         if (life == PLACES_FEW)
             before = descriptors();
-        if (life > PLACES_FEW && descriptors() > before + PLACES_FEW * DESCRIPTORS_EACH)
+        if (life > PLACES_FEW && descriptors() > before + 2 * PLACES_FEW * DESCRIPTORS_EACH)
             fail_msg("%d descriptors after %d nodes, %d before", descriptors(), life, before);
     }
     assert_lk(0, lk_mutex_check(held));
