@@ -210,7 +210,6 @@ void lk__localqueue_destroy(struct lk__localqueue *queue);
 int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us);
 void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnode); /* under queue->mu */
 void lk__localqueue_cancel(struct lk__localqueue *queue);                           /* all that are in it now */
-unsigned lk__localqueue_length(struct lk__localqueue *queue);
 
 /* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. `patience`: NULL, or a waiter's, for its whole wait. */
 static inline int lk__localqueue_enter(struct lk__localqueue *queue, struct lk__qnode *qnode, struct lk__parker *parker,

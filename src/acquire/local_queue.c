@@ -103,11 +103,3 @@ void lk__localqueue_cancel(struct lk__localqueue *queue)
     }
     lk__mu_unlock(queue->mu);
 }
-
-unsigned lk__localqueue_length(struct lk__localqueue *queue)
-{
-    lk__mu_lock(queue->mu);
-    unsigned length = queue->length;
-    lk__mu_unlock(queue->mu);
-    return length;
-}

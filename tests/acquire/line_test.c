@@ -22,6 +22,14 @@ struct visitor {
     int64_t left_us;
 };
 
+static unsigned length_of(struct lk__localqueue *line)
+{
+    lk__mu_lock(line->mu);
+    unsigned length = line->length;
+    lk__mu_unlock(line->mu);
+    return length;
+}
+
 static int wait_op(void *arg)
 {
     struct visitor *visitor = arg;
@@ -69,11 +77,11 @@ static void let_come(struct scene *scene, int first, int last, int64_t until_us)
 {
     for (int i = first; i <= last; i++) {
         struct visitor *visitor = &scene->visitors[i];
-        unsigned before = lk__localqueue_length(&scene->line);
+        unsigned before = length_of(&scene->line);
         *visitor = (struct visitor){ .line = &scene->line, .until_us = until_us, .turns = &scene->turns };
         lk__parker_init(&visitor->parker);
         worker_start(&visitor->worker, wait_op, visitor);
-        eventually(lk__localqueue_length(&scene->line) == before + 1, 10000);
+        eventually(length_of(&scene->line) == before + 1, 10000);
     }
 }
 
@@ -88,9 +96,9 @@ static int join_one(struct scene *scene, int i)
 static void the_first_one_has_its_turn_at_once(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(lk__localqueue_length(&scene->line), 1);
+    assert_int_equal(length_of(&scene->line), 1);
     lk__localqueue_leave(&scene->line, &scene->place);
-    assert_int_equal(lk__localqueue_length(&scene->line), 0);
+    assert_int_equal(length_of(&scene->line), 0);
     assert_int_equal(lk__localqueue_enter(&scene->line, &scene->place, &scene->parker, 0, NULL), 0);
     lk__localqueue_leave(&scene->line, &scene->place);
 }
@@ -105,7 +113,7 @@ static void turns_are_in_the_order_of_arrival(void **state)
         assert_int_equal(join_one(scene, i), 0);
     for (int i = 0; i < CROWD; i++)
         assert_int_equal(scene->visitors[i].turn, i + 1);
-    assert_int_equal(lk__localqueue_length(&scene->line), 0);
+    assert_int_equal(length_of(&scene->line), 0);
 }
 
 /* Who gives up leaves the others as they stood: nobody is passed, nobody is forgotten. */
@@ -120,7 +128,7 @@ static void who_gives_up_in_the_middle_does_not_disturb_the_order(void **state)
         assert_int_equal(join_one(scene, i), ETIMEDOUT);
         assert_between(scene->visitors[i].left_us - until_us, 0, SLACK_MS * 1000);
     }
-    assert_int_equal(lk__localqueue_length(&scene->line), 5);
+    assert_int_equal(length_of(&scene->line), 5);
     lk__localqueue_leave(&scene->line, &scene->place);
     static const int others[] = { 0, 1, 4, 5 };
     for (int i = 0; i < 4; i++) {
@@ -137,7 +145,7 @@ static void a_limit_that_passed_ends_at_once_without_a_turn(void **state)
     lk__parker_init(&parker);
     assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, 0, NULL), ETIMEDOUT);
     assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, lk__now_us(), NULL), ETIMEDOUT);
-    assert_int_equal(lk__localqueue_length(&scene->line), 1);
+    assert_int_equal(length_of(&scene->line), 1);
     lk__parker_destroy(&parker);
     lk__localqueue_leave(&scene->line, &scene->place);
 }
@@ -152,7 +160,7 @@ static void a_wake_up_alone_is_no_turn(void **state)
         sleep_ms(1);
     }
     assert_int_equal(atomic_load(&scene->turns), 0);
-    assert_int_equal(lk__localqueue_length(&scene->line), 2);
+    assert_int_equal(length_of(&scene->line), 2);
     lk__localqueue_leave(&scene->line, &scene->place);
     assert_int_equal(join_one(scene, 0), 0);
 }
@@ -166,7 +174,7 @@ static void all_who_wait_can_be_cancelled(void **state)
     for (int i = 0; i < CROWD; i++)
         assert_int_equal(join_one(scene, i), ECANCELED);
     assert_int_equal(atomic_load(&scene->turns), 0);
-    assert_int_equal(lk__localqueue_length(&scene->line), 1);
+    assert_int_equal(length_of(&scene->line), 1);
     let_come(scene, 0, 0, LK__NEVER); /* those who come later were not meant */
     lk__localqueue_leave(&scene->line, &scene->place);
     assert_int_equal(join_one(scene, 0), 0);
@@ -213,7 +221,7 @@ static void no_turn_is_lost_or_given_twice_in_a_rush(void **state)
     served = 0;
     lk__localqueue_init(&line, &mu);
     assert_int_equal(run_threads(RUSH, rush, &line), 0);
-    assert_int_equal(lk__localqueue_length(&line), 0);
+    assert_int_equal(length_of(&line), 0);
     assert_between(served, RUSH * ROUNDS * 2 / 3 - RUSH, RUSH * ROUNDS);
     lk__localqueue_destroy(&line);
     lk__mu_destroy(&mu);
