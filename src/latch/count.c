@@ -54,9 +54,17 @@ int lk_latch_setcount(lk_latch_t *l, unsigned n)
     return set_count(__func__, l, n, LK__LATCH_REPLACE);
 }
 
-static int absent(const struct lk__object *object)
+/* The server does not know it. An anonymous one ends with its lease, maybe while its server is asked. */
+static int absent(const struct lk__op *op)
 {
-    return lk__fail(ENOENT, "%s: has no count: open already, deleted, or never set", object->what);
+    return op->object->traits.anonymous ? lk__anonymous_waited(op->object, &lk__latch_of(op)->presence, 0) : 0;
+}
+
+static int no_count(const struct lk__op *op)
+{
+    int rc = absent(op);
+    return rc != 0 ? rc
+                   : lk__fail(ENOENT, "%s: has no count: open already, deleted, or never set", op->object->what);
 }
 
 int lk_latch_countdown(lk_latch_t *l)
@@ -81,7 +89,7 @@ int lk_latch_countdownby(lk_latch_t *l, unsigned n)
                                         .lasting = true };
     rc = change(&op, &countdown, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
-        rc = absent(op.object);
+        rc = no_count(&op);
     return lk__op_leave(&op, rc);
 }
 
@@ -97,7 +105,7 @@ int lk_latch_delete(lk_latch_t *l)
     struct lk__idempotent delete = { .command = { .script = &lk__lua_latch_delete, .args = &args } };
     rc = change(&op, &delete, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
-        rc = absent(op.object);
+        rc = no_count(&op);
     return lk__op_leave(&op, rc);
 }
 
@@ -124,7 +132,7 @@ static int ask(const struct lk__op *op, struct lk__latchstate *state)
                                       .deleted = seen.ended == DELETED,
                                       .serial = seen.serial,
                                       .since = seen.since == 1 };
-    return 0;
+    return seen.verdict == LK__ABSENT ? absent(op) : 0;
 }
 
 static int look(const struct lk__op *op, union lk__seen *seen)

@@ -179,6 +179,51 @@ static void who_is_cut_off_is_told(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
+static int wait_for_it(void *l)
+{
+    return lk_latch_waitfor(l, 300);
+}
+
+static int read_it(void *l)
+{
+    unsigned count;
+    return lk_latch_getcount(l, &count);
+}
+
+static int count_it(void *l)
+{
+    return lk_latch_countdown(l);
+}
+
+static int delete_it(void *l)
+{
+    return lk_latch_delete(l);
+}
+
+/*
+ * Likewise if the lease ends amid a call: the server knows the latch no more by then, which otherwise means that it is open. On
+ * a busy machine the call may end before.
+ */
+static void who_is_cut_off_amid_a_call_is_told(struct world *w)
+{
+    static int (*const calls[])(void *l) = { wait_for_it, read_it, count_it, delete_it };
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        struct worker worker;
+        client = world_client(w, "lease=2s&command_timeout=600ms&poll=200ms&redisson=yes");
+        lk_latch_t *l = world_latchwith(w, client, NULL, &anonymous);
+        assert_lk(0, lk_latch_setcount(l, 2));
+        world_stop_server(w);
+        sleep_ms(LEASE_MS - 300);
+        worker_start(&worker, calls[i], l);
+        sleep_ms(400);
+        world_cont_server(w);
+        int code = worker_join(&worker);
+        assert_that(code == ESTALE || code == EIO || code == ENOTCONN || code == ETIMEDOUT);
+        world_close(w, client);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
 static int use_first(int index, void *arg)
 {
     (void)index;
@@ -246,6 +291,6 @@ static void mistakes_are_refused(struct world *w)
 int main(void)
 {
     return world_run(nothing_is_left, it_goes_with_its_last_user, the_longest_lease_counts,
-                     a_killed_user_leaves_nothing, what_is_gone_stays_gone, who_is_cut_off_is_told, many_begin_at_once,
-                     lost_answers_leave_nothing, mistakes_are_refused);
+                     a_killed_user_leaves_nothing, what_is_gone_stays_gone, who_is_cut_off_is_told,
+                     who_is_cut_off_amid_a_call_is_told, many_begin_at_once, lost_answers_leave_nothing, mistakes_are_refused);
 }
