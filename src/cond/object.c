@@ -54,12 +54,4 @@ const struct lk__kind lk__cond_kind = {
     .destroy = cond_destroy,
 };
 
-int lk_cond_init(lk_cond_t *c, lk_client_t *client, const char *name, const lk_condattr_t *attr)
-{
-    return lk__op_init(__func__, LK__HANDLE(c), &lk__cond_kind, client, name, attr);
-}
-
-int lk_cond_destroy(lk_cond_t *c)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(c), &lk__cond_kind);
-}
+LK__INIT_CALLS(cond)

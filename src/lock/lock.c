@@ -153,12 +153,4 @@ int lk_mutex_lockwith(lk_mutex_t *m, const lk_how_t *how)
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
-int lk_mutex_unlock(lk_mutex_t *m)
-{
-    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind, NULL);
-}
-
-int lk_mutex_unlockby(lk_mutex_t *m, lk_owner_t *owner)
-{
-    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind, owner);
-}
+LK__UNLOCK_CALLS(mutex)

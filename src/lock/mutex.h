@@ -3,14 +3,14 @@
  * mutex.h - the mutex
  *
  * lock.c    acquiring it, giving it back       nest.c     levels above the first
- * hold.c    calls of its holder                inspect.c  calls that need no hold
- * object.c  the table of the kind              attr.c     its attributes
+ * object.c  the table of the kind, init,       inspect.c  calls that need no hold
+ *           calls of a holder                  attr.c     its attributes
  */
 #ifndef LK__LOCK_H
 #define LK__LOCK_H
 
 #include "lock/scripts.h"
-#include "object/holder.h"
+#include "object/calls.h"
 #include "object/keys.h"
 #include "object/queue.h"
 

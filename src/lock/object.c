@@ -97,12 +97,7 @@ const struct lk__kind lk__mutex_kind = {
     .destroy = mutex_destroy,
 };
 
-int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name, const lk_mutexattr_t *attr)
-{
-    return lk__op_init(__func__, LK__HANDLE(m), &lk__mutex_kind, client, name, attr);
-}
-
-int lk_mutex_destroy(lk_mutex_t *m)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(m), &lk__mutex_kind);
-}
+LK__INIT_CALLS(mutex)
+LK__HOLDER_CALLS(mutex)
+LK__EXTEND_CALLS(mutex)
+LK__CONSISTENT_CALLS(mutex)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - the result, forgetting it, who runs it; and questions of the runner */
+/* inspect.c - the result, forgetting it, who runs it */
 #include "once/once.h"
 
 #include <string.h>
@@ -91,34 +91,4 @@ int lk_once_info(lk_once_t *o, lk_onceinfo_t *info)
     if (rc == 0)
         rc = lk__op_enter(&op, LK__HANDLE(o), &lk__once_kind);
     return rc != 0 ? rc : lk__op_leave(&op, read_info(op.object, info));
-}
-
-int lk_once_tokenby(lk_once_t *o, lk_owner_t *owner, uint64_t *token)
-{
-    return lk__holder_token(__func__, LK__HANDLE(o), &lk__once_kind, owner, token);
-}
-
-int lk_once_token(lk_once_t *o, uint64_t *token)
-{
-    return lk__holder_token(__func__, LK__HANDLE(o), &lk__once_kind, NULL, token);
-}
-
-int lk_once_remainingby(lk_once_t *o, lk_owner_t *owner, int64_t *ms)
-{
-    return lk__holder_remaining(__func__, LK__HANDLE(o), &lk__once_kind, owner, ms);
-}
-
-int lk_once_remaining(lk_once_t *o, int64_t *ms)
-{
-    return lk__holder_remaining(__func__, LK__HANDLE(o), &lk__once_kind, NULL, ms);
-}
-
-int lk_once_checkby(lk_once_t *o, lk_owner_t *owner)
-{
-    return lk__holder_check(LK__HANDLE(o), &lk__once_kind, owner);
-}
-
-int lk_once_check(lk_once_t *o)
-{
-    return lk_once_checkby(o, NULL);
 }

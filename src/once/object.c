@@ -69,12 +69,5 @@ const struct lk__kind lk__once_kind = {
     .destroy = once_destroy,
 };
 
-int lk_once_init(lk_once_t *o, lk_client_t *client, const char *name, const lk_onceattr_t *attr)
-{
-    return lk__op_init(__func__, LK__HANDLE(o), &lk__once_kind, client, name, attr);
-}
-
-int lk_once_destroy(lk_once_t *o)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(o), &lk__once_kind);
-}
+LK__INIT_CALLS(once)
+LK__HOLDER_CALLS(once)

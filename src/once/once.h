@@ -2,14 +2,15 @@
 /*
  * once.h - what is done once
  *
- * object.c  keys, channel and attributes    end.c      completing a run, giving it up
- * begin.c   beginning a run, or waiting     inspect.c  result, reset, info, and questions of the runner
+ * object.c  keys, channel and attributes,   end.c      completing a run, giving it up
+ *           questions of the runner         inspect.c  result, reset, info
+ * begin.c   beginning a run, or waiting
  */
 #ifndef LK__ONCE_H
 #define LK__ONCE_H
 
 #include "object/await.h"
-#include "object/holder.h"
+#include "object/calls.h"
 #include "object/keys.h"
 #include "once/scripts.h"
 

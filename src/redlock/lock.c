@@ -214,12 +214,4 @@ int lk_redlock_lockwith(lk_redlock_t *r, const lk_how_t *how)
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
-int lk_redlock_unlock(lk_redlock_t *r)
-{
-    return lk__op_unlock(LK__HANDLE(r), &lk__redlock_kind, NULL);
-}
-
-int lk_redlock_unlockby(lk_redlock_t *r, lk_owner_t *owner)
-{
-    return lk__op_unlock(LK__HANDLE(r), &lk__redlock_kind, owner);
-}
+LK__UNLOCK_CALLS(redlock)

@@ -53,12 +53,6 @@ const struct lk__kind lk__redlock_kind = {
     .init = redlock_init,
 };
 
-int lk_redlock_init(lk_redlock_t *r, lk_client_t *client, const char *name, const lk_redlockattr_t *attr)
-{
-    return lk__op_init(__func__, LK__HANDLE(r), &lk__redlock_kind, client, name, attr);
-}
-
-int lk_redlock_destroy(lk_redlock_t *r)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(r), &lk__redlock_kind);
-}
+LK__INIT_CALLS(redlock)
+LK__HOLDER_CALLS(redlock)
+LK__EXTEND_CALLS(redlock)

@@ -4,9 +4,8 @@
  *
  * lock.c    acquiring it: rounds until one succeeds      ballot.c   one question to all servers at once
  * round.c   one round: ask all, count, keep or give back release.c  giving it back
- * check.c   does it stand?                               hold.c     calls of its holder
- * inspect.c calls that need no hold
- * object.c  the table of the kind                        attr.c     its attributes
+ * check.c   does it stand?                               inspect.c  calls that need no hold
+ * object.c  the table of the kind, calls of a holder     attr.c     its attributes
  *
  * On each server it is a mutex, taken by the mutex' own scripts: they try, and never queue.
  */
@@ -14,7 +13,7 @@
 #define LK__REDLOCK_H
 
 #include "lock/scripts.h"
-#include "object/holder.h"
+#include "object/calls.h"
 #include "object/keys.h"
 #include "redlock/ballot.h"
 #include "redlock/scripts.h"

@@ -86,12 +86,7 @@ const struct lk__kind lk__rwlock_kind = {
     .init = rwlock_init,
 };
 
-int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr)
-{
-    return lk__op_init(__func__, LK__HANDLE(rw), &lk__rwlock_kind, client, name, attr);
-}
-
-int lk_rwlock_destroy(lk_rwlock_t *rw)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(rw), &lk__rwlock_kind);
-}
+LK__INIT_CALLS(rwlock)
+LK__HOLDER_CALLS(rwlock)
+LK__EXTEND_CALLS(rwlock)
+LK__CONSISTENT_CALLS(rwlock)

@@ -3,8 +3,8 @@
  * rwlock.h - the read-write lock
  *
  * acquire.c  acquiring it               unlock.c   giving it back, and from writing to reading
- * lock.c     rdlock, wrlock, try, timed hold.c     calls of a holder
- * object.c   the table of the kind      inspect.c  calls that need no hold
+ * lock.c     rdlock, wrlock, try, timed inspect.c  calls that need no hold
+ * object.c   the table of the kind, calls of a holder
  *
  * An owner has at most one hold on a lock, and the server sees one, whatever was nested: hold->holds counts
  * how often it wrote, hold->reads how often it read. A hold with holds above 0 is a writer's.
@@ -12,7 +12,7 @@
 #ifndef LK__RWLOCK_H
 #define LK__RWLOCK_H
 
-#include "object/holder.h"
+#include "object/calls.h"
 #include "object/keys.h"
 #include "object/queue.h"
 #include "rwlock/scripts.h"

@@ -8,15 +8,7 @@
 
 #include <limits.h>
 
-int lk_rwlock_unlock(lk_rwlock_t *rw)
-{
-    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind, NULL);
-}
-
-int lk_rwlock_unlockby(lk_rwlock_t *rw, lk_owner_t *owner)
-{
-    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind, owner);
-}
+LK__UNLOCK_CALLS(rwlock)
 
 static int downgrade(const struct lk__op *op, struct lk__hold *hold)
 {

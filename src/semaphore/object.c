@@ -280,3 +280,6 @@ int lk_sem_destroy(lk_sem_t *s)
 {
     return lk__op_destroy(__func__, LK__HANDLE(s), &lk__sem_kind);
 }
+
+LK__HOLDER_CALLS(sem)
+LK__EXTEND_CALLS(sem)

@@ -6,15 +6,14 @@
  * counted.c  permits that are a plain number           total.c    set, add, drain
  * leased.c   permits with leases                       inspect.c  getvalue, info, queue
  * permit.c   permits with an id of their own           object.c   keys and handles
- * by_id.c    what is asked of them by their ids
- * hold.c     remaining, check, extend                  attr.c     attributes
+ * by_id.c    what is asked of them by their ids        attr.c     attributes
  * exist.c    open, delete
  */
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
 
 #include "object/anonymous.h"
-#include "object/holder.h"
+#include "object/calls.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
 #include "object/queue.h"
