@@ -11,6 +11,7 @@
 
 #include "barrier/scripts.h"
 #include "object/await.h"
+#include "object/calls.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
 

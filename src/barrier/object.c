@@ -103,7 +103,4 @@ int lk_barrier_init(lk_barrier_t *b, lk_client_t *client, const char *name, unsi
     return rc;
 }
 
-int lk_barrier_destroy(lk_barrier_t *b)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(b), &lk__barrier_kind);
-}
+LK__DESTROY_CALL(barrier)

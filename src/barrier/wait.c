@@ -356,14 +356,14 @@ static int meet(struct meeting *meeting, bool only_last, bool *serial)
     return *serial ? 0 : wait_for_others(meeting, await->came_us);
 }
 
-static int wait_until(lk_barrier_t *b, int64_t limit_us)
+static int wait_for_all(lk_barrier_t *b, const struct lk__how *how)
 {
     struct meeting meeting = {
-        .await = { .limit_us = limit_us, .scene = &scene, .judge = judge, .unwind = unwind, .wish = "not all came" }
+        .await = { .limit_us = how->limit_us, .scene = &scene, .judge = judge, .unwind = unwind, .wish = "not all came" }
     };
     struct lk__await *await = &meeting.await;
-    bool serial = false, only_last = limit_us <= lk__now_us();
-    int rc = lk__barrier_enter(&await->op, b, limit_us, &meeting.parties);
+    bool serial = false, only_last = how->limit_us <= lk__now_us();
+    int rc = lk__barrier_enter(&await->op, b, how->limit_us, &meeting.parties);
     if (rc != 0)
         return rc;
     await->broadcast = &lk__barrier_of(&await->op)->broadcast;
@@ -377,26 +377,4 @@ static int wait_until(lk_barrier_t *b, int64_t limit_us)
     return serial ? LK_BARRIER_SERIAL : rc;
 }
 
-int lk_barrier_wait(lk_barrier_t *b)
-{
-    return wait_until(b, LK__NEVER);
-}
-
-int lk_barrier_timedwait(lk_barrier_t *b, const struct timespec *abstime)
-{
-    return lk_barrier_clockwait(b, CLOCK_REALTIME, abstime);
-}
-
-int lk_barrier_clockwait(lk_barrier_t *b, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : wait_until(b, limit_us);
-}
-
-int lk_barrier_waitfor(lk_barrier_t *b, int64_t timeout_ms)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : wait_until(b, limit_us);
-}
+LK__WAIT_CALLS(barrier, wait, wait_for_all)

@@ -12,6 +12,7 @@
 #include "latch/scripts.h"
 #include "object/anonymous.h"
 #include "object/await.h"
+#include "object/calls.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
 

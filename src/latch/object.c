@@ -125,7 +125,4 @@ int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name, const lk
     return lk__api_leave(&api, rc);
 }
 
-int lk_latch_destroy(lk_latch_t *l)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(l), &lk__latch_kind);
-}
+LK__DESTROY_CALL(latch)

@@ -114,13 +114,13 @@ static int judge(struct lk__await *await, const union lk__seen *seen)
     return EAGAIN;
 }
 
-static int wait_until(lk_latch_t *l, int64_t limit_us)
+static int wait_for_opening(lk_latch_t *l, const struct lk__how *how)
 {
     struct waiting waiting = {
-        .await = { .limit_us = limit_us, .scene = &lk__latch_scene, .judge = judge, .wish = "did not open" }
+        .await = { .limit_us = how->limit_us, .scene = &lk__latch_scene, .judge = judge, .wish = "did not open" }
     };
     struct lk__await *await = &waiting.await;
-    int rc = lk__latch_enter(&await->op, l, limit_us);
+    int rc = lk__latch_enter(&await->op, l, how->limit_us);
     if (rc != 0)
         return rc;
     await->broadcast = &lk__latch_of(&await->op)->broadcast;
@@ -132,26 +132,4 @@ static int wait_until(lk_latch_t *l, int64_t limit_us)
     return lk__op_leave(&await->op, rc);
 }
 
-int lk_latch_wait(lk_latch_t *l)
-{
-    return wait_until(l, LK__NEVER);
-}
-
-int lk_latch_timedwait(lk_latch_t *l, const struct timespec *abstime)
-{
-    return lk_latch_clockwait(l, CLOCK_REALTIME, abstime);
-}
-
-int lk_latch_clockwait(lk_latch_t *l, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : wait_until(l, limit_us);
-}
-
-int lk_latch_waitfor(lk_latch_t *l, int64_t timeout_ms)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : wait_until(l, limit_us);
-}
+LK__WAIT_CALLS(latch, wait, wait_for_opening)

@@ -36,12 +36,8 @@ static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
     const struct lk__command command = lk__object_command(op->object, &lk__lua_lock_info, NULL);
     struct lk__lock_info_reply reply;
     struct lk__replybuf buf;
-    struct lk__call call = { .node = lk__object_node(op->object),
-                             .what = op->object->what,
-                             .command = &command,
-                             .reply = lk__replybuf_reply(&buf) };
-    int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__lock_info_read(call.reply, &reply))
+    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__lock_info_read(&buf.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
@@ -59,7 +55,4 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
     return lk__op_leave(&op, read_info(&op, info));
 }
 
-int lk_mutex_queue(lk_mutex_t *m, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
-{
-    return lk__queue_list(__func__, LK__HANDLE(m), &lk__mutex_kind, waiters, stride, capacity, count);
-}
+LK__QUEUE_CALL(mutex)

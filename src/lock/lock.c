@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * lock.c - lock, trylock, timedlock, clocklock, lockfor, lockwith, unlock
- *
- * The first five differ only in the moment at which waiting ends; lockwith has more to say.
- */
+/* lock.c - lock in all its forms, unlock */
 #include "lock/mutex.h"
 
 #include <limits.h>
@@ -21,16 +17,12 @@ static void keep(const struct lk__op *op, const struct lk__hold *hold)
     lk__lease_keep(hold->lease, &until);
 }
 
-/* The owner holds the mutex already: the type decides. */
-static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
+/* One level more of a hold that the owner has. */
+static int lock_again(const struct lk__op *op, struct lk__hold *hold, const struct lk__how *how)
 {
-    const char *what = op->object->what;
-    if (lk__mutex_attr(op)->type == LK_MUTEX_ERRORCHECK)
-        return only_try ? lk__op_busy(op, hold, "")
-                        : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
-    if (hold->holds == INT_MAX)
-        return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
-    int rc = lk__mutex_attr(op)->nested_local ? 0 : lk__mutex_nest(op, hold, hold->holds + 1);
+    int rc = lk__op_checkagain(op, hold, how, lk__mutex_attr(op)->type == LK_MUTEX_ERRORCHECK);
+    if (rc == 0 && !lk__mutex_attr(op)->nested_local)
+        rc = lk__mutex_nest(op, hold, hold->holds + 1);
     if (rc != 0)
         return rc;
     hold->holds++;
@@ -76,81 +68,27 @@ int lk__mutex_acquire(struct lk__op *op, const struct lk__how *how)
     return lk__acquire_run(&acquire);
 }
 
-static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool only_try)
+static int acquire(struct lk__op *op, const struct lk__how *how)
 {
-    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
-    int rc = hold != NULL ? lk__op_hold(op, &hold) : 0;
-    if (rc != 0)
-        return rc;
-    if (hold != NULL && lk__mutex_attr(op)->type != LK_MUTEX_NORMAL)
-        return lock_again(op, hold, only_try);
     lk__op_beginwait(op);
     return lk__mutex_acquire(op, how);
 }
 
-int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how, bool only_try)
+int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how)
 {
     struct lk__op op;
-    int rc = lk__op_enterby(&op, handle, &lk__mutex_kind, how->limit_us);
+    struct lk__hold *hold;
+    int rc = lk__op_enterlock(&op, handle, &lk__mutex_kind, how, &hold);
     if (rc != 0)
         return rc;
-    rc = lk__op_setowner(&op, how->by);
-    if (rc == 0)
-        rc = lk__op_beginlock(&op, how->limit_us);
-    if (rc == 0)
-        rc = acquire_or_nest(&op, how, only_try);
-    return lk__op_leave(&op, rc);
+    bool again = hold != NULL && lk__mutex_attr(&op)->type != LK_MUTEX_NORMAL;
+    return lk__op_leavelock(&op, how, again ? lock_again(&op, hold, how) : acquire(&op, how));
 }
 
-static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
+static int lock(lk_mutex_t *m, const struct lk__how *how)
 {
-    const struct lk__how how = { .limit_us = limit_us };
-    return lk__mutex_lockas(LK__HANDLE(m), &how, only_try);
+    return lk__mutex_lockas(LK__HANDLE(m), how);
 }
 
-/* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
-static int lock_within(lk_mutex_t *m, int64_t limit_us)
-{
-    int rc = lock_until(m, limit_us, false);
-    return rc == EBUSY ? ETIMEDOUT : rc;
-}
-
-int lk_mutex_lock(lk_mutex_t *m)
-{
-    return lock_until(m, LK__NEVER, false);
-}
-
-int lk_mutex_trylock(lk_mutex_t *m)
-{
-    return lock_until(m, 0, true);
-}
-
-int lk_mutex_timedlock(lk_mutex_t *m, const struct timespec *abstime)
-{
-    return lk_mutex_clocklock(m, CLOCK_REALTIME, abstime);
-}
-
-int lk_mutex_clocklock(lk_mutex_t *m, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : lock_within(m, limit_us);
-}
-
-int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : lock_within(m, limit_us);
-}
-
-int lk_mutex_lockwith(lk_mutex_t *m, const lk_how_t *how)
-{
-    struct lk__how taken;
-    int rc = lk__how_take(&taken, how);
-    if (rc == 0)
-        rc = lk__mutex_lockas(LK__HANDLE(m), &taken, false);
-    return rc == EBUSY ? ETIMEDOUT : rc;
-}
-
+LK__LOCK_CALLS(mutex, lock, lock)
 LK__UNLOCK_CALLS(mutex)

@@ -12,7 +12,6 @@
 #include "lock/scripts.h"
 #include "object/calls.h"
 #include "object/keys.h"
-#include "object/queue.h"
 
 #include <latchkey/mutex.h>
 
@@ -54,8 +53,8 @@ int lk__mutex_acquire(struct lk__op *op, const struct lk__how *how);
 /* What that does, for a caller who runs it; `args` stay as long. */
 void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, struct lk__op *op,
                     const struct lk__how *how);
-/* A public call, whole: lock it as `how` says. `only_try`: EBUSY, and not EDEADLK, where the caller has it. */
-int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how, bool only_try);
+/* A public call, whole: lock it as `how` says. */
+int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how);
 
 int lk__mutexattr_check(void *attr, const void *given);
 

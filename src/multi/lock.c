@@ -163,12 +163,10 @@ static int __attribute__((noinline)) step_back(struct lk__taking *taking, unsign
 
 static int wait_for(struct lk__taking *taking, unsigned i)
 {
-    int rc = lk__part_lock(taking->multi->parts[i], taking->how, false);
+    int rc = lk__part_lock(taking->multi->parts[i], taking->how);
     taking->held[i] = rc == 0 || rc == EOWNERDEAD;
     taking->died[i] = rc == EOWNERDEAD;
-    if (taking->held[i])
-        return 0;
-    return rc == EBUSY ? ETIMEDOUT : rc;
+    return taking->held[i] ? 0 : rc;
 }
 
 /* A signal handler ended the thread while it waited for one of them: all that it has of the others is given back. */
@@ -194,8 +192,9 @@ static int go_on_with(struct lk__taking *taking, unsigned index, unsigned *meeti
 }
 
 /* 0: all are held. Otherwise some may be. */
-static int take_all(struct lk__taking *taking, bool only_try)
+static int take_all(struct lk__taking *taking)
 {
+    bool only_try = taking->how->only_try;
     unsigned meetings = 0;
     for (;;) {
         int code = 0;
@@ -226,7 +225,7 @@ static int __attribute__((noinline)) tell_dead(const struct lk__taking *taking)
     return 0;
 }
 
-static int take(struct lk__multi *multi, const struct lk__how *how, bool only_try)
+static int take(struct lk__multi *multi, const struct lk__how *how)
 {
     struct lk__taking taking = { .multi = multi, .how = how };
     if (multi->count == 0)
@@ -235,7 +234,7 @@ static int take(struct lk__multi *multi, const struct lk__how *how, bool only_tr
     if (rc != 0)
         return rc;
     lk__failure_keep(taking.before);
-    rc = take_all(&taking, only_try);
+    rc = take_all(&taking);
     if (rc != 0) {
         rc = give_up(&taking, rc);
     } else {
@@ -246,7 +245,7 @@ static int take(struct lk__multi *multi, const struct lk__how *how, bool only_tr
     return rc;
 }
 
-static int lock_as(lk_multi_t *s, const struct lk__how *how, bool only_try)
+static int lock(lk_multi_t *s, const struct lk__how *how)
 {
     struct lk__apistate api = lk__api_enter();
     struct lk__multi *multi;
@@ -254,55 +253,14 @@ static int lock_as(lk_multi_t *s, const struct lk__how *how, bool only_try)
     if (rc == 0) {
         atomic_store(&multi->used, true);
         atomic_fetch_add(&multi->locking, 1);
-        rc = take(multi, how, only_try);
+        rc = take(multi, how);
         atomic_fetch_sub(&multi->locking, 1);
         lk__multi_unref(multi);
     }
     return lk__api_leave(&api, rc);
 }
 
-static int lock_until(lk_multi_t *s, int64_t limit_us)
-{
-    const struct lk__how how = { .limit_us = limit_us };
-    return lock_as(s, &how, false);
-}
-
-int lk_multi_lock(lk_multi_t *s)
-{
-    return lock_until(s, LK__NEVER);
-}
-
-int lk_multi_trylock(lk_multi_t *s)
-{
-    const struct lk__how how = { .limit_us = 0 };
-    return lock_as(s, &how, true);
-}
-
-int lk_multi_timedlock(lk_multi_t *s, const struct timespec *abstime)
-{
-    return lk_multi_clocklock(s, CLOCK_REALTIME, abstime);
-}
-
-int lk_multi_clocklock(lk_multi_t *s, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : lock_until(s, limit_us);
-}
-
-int lk_multi_lockfor(lk_multi_t *s, int64_t timeout_ms)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : lock_until(s, limit_us);
-}
-
-int lk_multi_lockwith(lk_multi_t *s, const lk_how_t *how)
-{
-    struct lk__how taken;
-    int rc = lk__how_take(&taken, how);
-    return rc != 0 ? rc : lock_as(s, &taken, false);
-}
+LK__LOCK_CALLS(multi, lock, lock)
 
 /* --- given back -------------------------------------------------------------------------------------------------------- */
 

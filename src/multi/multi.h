@@ -65,7 +65,7 @@ static inline void lk__taking_noteopen(struct lk__taking *taking, int64_t settle
 }
 
 /* One public call on a part: take it, by that thread or owner. */
-int lk__part_lock(const struct lk__part *part, const struct lk__how *how, bool only_try);
+int lk__part_lock(const struct lk__part *part, const struct lk__how *how);
 
 /* 0 or ENOMEM, with an error text. */
 int lk__try_prepare(struct lk__taking *taking);

@@ -37,10 +37,10 @@ void lk__try_end(struct lk__taking *taking)
     lk__free(taking->before);
 }
 
-int lk__part_lock(const struct lk__part *part, const struct lk__how *how, bool only_try)
+int lk__part_lock(const struct lk__part *part, const struct lk__how *how)
 {
-    return part->kind == &lk__mutex_kind ? lk__mutex_lockas(part->handle, how, only_try)
-                                         : lk__rwlock_lockas(part->handle, part->write, how, only_try);
+    return part->kind == &lk__mutex_kind ? lk__mutex_lockas(part->handle, how)
+                                         : lk__rwlock_lockas(part->handle, part->write, how);
 }
 
 static void plan(struct lk__tried *tried, const struct lk__part *part, const struct lk__how *how)
@@ -62,7 +62,7 @@ static int enter(struct lk__tried *tried, const struct lk__part *part, const str
     return rc == 0 ? 0 : lk__op_leave(&tried->op, rc);
 }
 
-/* `how`: with a limit that has passed. What its owner has already is had once more here. */
+/* `how`: of a call that only tries. What its owner has already is had once more here. */
 static void begin(struct lk__tried *tried, const struct lk__part *part, const struct lk__how *how, int64_t limit_us)
 {
     tried->begun = false;
@@ -71,7 +71,7 @@ static void begin(struct lk__tried *tried, const struct lk__part *part, const st
         return;
     if (lk__object_hold(tried->op.object, lk__op_owner(&tried->op)) != NULL) {
         lk__op_leave(&tried->op, 0);
-        tried->code = lk__part_lock(part, how, true);
+        tried->code = lk__part_lock(part, how);
         return;
     }
     lk__op_beginwait(&tried->op);
@@ -118,6 +118,7 @@ unsigned lk__try_all(struct lk__taking *taking, int *code)
     unsigned first = multi->count;
     bool asked[LK_MULTI_MAX];
     how.limit_us = 0;
+    how.only_try = true;
     lk__failure_keep(&words);
     for (unsigned i = 0; i < multi->count; i++) {
         asked[i] = !taking->held[i];

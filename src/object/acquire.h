@@ -15,6 +15,7 @@ struct lk__how {
     int64_t lease_ms; /* 0: the attribute's */
     int fixed;        /* 0: the attribute's; 1: yes; -1: no */
     lk_owner_t *by;   /* NULL: the calling thread */
+    bool only_try;    /* a call without a limit that does not wait: EBUSY, where others are ETIMEDOUT or EDEADLK */
 };
 
 /* `given` NULL: waiting as long as it takes. 0 or EINVAL, with an error text. */
@@ -152,6 +153,14 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
 int lk__release_end(struct lk__releasing *releasing);
 
 /* --- op.c -------------------------------------------------------------------------------------------------------------- */
+
+/* Begin a call that acquires. 0, and the hold that its owner has: a good one, or NULL. Or why not, and it is over. */
+int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, const struct lk__how *how,
+                     struct lk__hold **hold);
+/* End it, with its code. */
+int lk__op_leavelock(struct lk__op *op, const struct lk__how *how, int code);
+/* May a mutex be locked again by who has that hold? 0, or why not, with an error text. `errorcheck`: of that type. */
+int lk__op_checkagain(const struct lk__op *op, const struct lk__hold *hold, const struct lk__how *how, bool errorcheck);
 
 /* An `unwind`: the call ends, too. */
 void lk__acquire_leaveop(struct lk__acquire *acquire);

@@ -8,17 +8,69 @@
 #define LK__OBJECT_CALLS_H
 
 #include "object/holder.h"
+#include "object/queue.h"
 
-/* lk_KIND_init() and lk_KIND_destroy() of a kind that needs no more than its attributes. */
-#define LK__INIT_CALLS(kind)                                                                                           \
-    int lk_##kind##_init(lk_##kind##_t *object, lk_client_t *client, const char *name, const lk_##kind##attr_t *attr)  \
-    {                                                                                                                  \
-        return lk__op_init(__func__, LK__HANDLE(object), &lk__##kind##_kind, client, name, attr);                      \
-    }                                                                                                                  \
-                                                                                                                       \
+/* destroy; and init, too, of a kind whose objects need no more than their attributes. */
+#define LK__DESTROY_CALL(kind)                                                                                         \
     int lk_##kind##_destroy(lk_##kind##_t *object)                                                                     \
     {                                                                                                                  \
         return lk__op_destroy(__func__, LK__HANDLE(object), &lk__##kind##_kind);                                       \
+    }
+
+#define LK__INIT_CALLS(kind)                                                                                           \
+    LK__DESTROY_CALL(kind)                                                                                             \
+                                                                                                                       \
+    int lk_##kind##_init(lk_##kind##_t *object, lk_client_t *client, const char *name, const lk_##kind##attr_t *attr)  \
+    {                                                                                                                  \
+        return lk__op_init(__func__, LK__HANDLE(object), &lk__##kind##_kind, client, name, attr);                      \
+    }
+
+/*
+ * The forms of a call that waits, which differ in the moment at which it stops: timed and clock; with LK__WAIT_CALLS also
+ * without a limit, and `for`; with LK__LOCK_CALLS also try, and `with`. All call one function of the file:
+ * static int wait(lk_KIND_t *object, const struct lk__how *how).
+ */
+#define LK__TIMED_CALLS(kind, call, wait)                                                                              \
+    int lk_##kind##_timed##call(lk_##kind##_t *object, const struct timespec *abstime)                                 \
+    {                                                                                                                  \
+        return lk_##kind##_clock##call(object, CLOCK_REALTIME, abstime);                                               \
+    }                                                                                                                  \
+                                                                                                                       \
+    int lk_##kind##_clock##call(lk_##kind##_t *object, clockid_t clock, const struct timespec *abstime)                \
+    {                                                                                                                  \
+        struct lk__how how = { .limit_us = 0 };                                                                        \
+        int rc = lk__deadline_at(clock, abstime, &how.limit_us);                                                       \
+        return rc != 0 ? rc : wait(object, &how);                                                                      \
+    }
+
+#define LK__WAIT_CALLS(kind, call, wait)                                                                               \
+    LK__TIMED_CALLS(kind, call, wait)                                                                                  \
+                                                                                                                       \
+    int lk_##kind##_##call(lk_##kind##_t *object)                                                                      \
+    {                                                                                                                  \
+        return wait(object, &(struct lk__how){ .limit_us = LK__NEVER });                                               \
+    }                                                                                                                  \
+                                                                                                                       \
+    int lk_##kind##_##call##for(lk_##kind##_t *object, int64_t timeout_ms)                                             \
+    {                                                                                                                  \
+        struct lk__how how = { .limit_us = 0 };                                                                        \
+        int rc = lk__deadline_in(timeout_ms, &how.limit_us);                                                           \
+        return rc != 0 ? rc : wait(object, &how);                                                                      \
+    }
+
+#define LK__LOCK_CALLS(kind, call, lock)                                                                               \
+    LK__WAIT_CALLS(kind, call, lock)                                                                                   \
+                                                                                                                       \
+    int lk_##kind##_try##call(lk_##kind##_t *object)                                                                   \
+    {                                                                                                                  \
+        return lock(object, &(struct lk__how){ .only_try = true });                                                    \
+    }                                                                                                                  \
+                                                                                                                       \
+    int lk_##kind##_##call##with(lk_##kind##_t *object, const lk_how_t *given)                                         \
+    {                                                                                                                  \
+        struct lk__how how;                                                                                            \
+        int rc = lk__how_take(&how, given);                                                                            \
+        return rc != 0 ? rc : lock(object, &how);                                                                      \
     }
 
 #define LK__UNLOCK_CALLS(kind)                                                                                         \
@@ -84,6 +136,13 @@
     int lk_##kind##_consistentby(lk_##kind##_t *object, lk_owner_t *owner)                                             \
     {                                                                                                                  \
         return lk__holder_consistent(LK__HANDLE(object), &lk__##kind##_kind, owner);                                   \
+    }
+
+#define LK__QUEUE_CALL(kind)                                                                                           \
+    int lk_##kind##_queue(lk_##kind##_t *object, lk_waiter_t *waiters, size_t stride, unsigned capacity,               \
+                          unsigned *count)                                                                             \
+    {                                                                                                                  \
+        return lk__queue_list(__func__, LK__HANDLE(object), &lk__##kind##_kind, waiters, stride, capacity, count);     \
     }
 
 #endif

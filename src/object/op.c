@@ -2,6 +2,8 @@
 /* op.c - the beginning and the end of each public call on an object, and those calls that are the same for all */
 #include "object/acquire.h"
 
+#include <limits.h>
+
 /* The usual case: this process has bound the handle, and the client is open. NULL: it is another one. */
 static struct lk__binding *enter_bound(struct lk__handle handle, struct lk__thread *self)
 {
@@ -136,6 +138,37 @@ int lk__op_enterholder(struct lk__op *op, struct lk__handle handle, const struct
         return rc;
     rc = lk__op_beginhold(op, owner);
     return rc == 0 ? 0 : lk__op_leave(op, rc);
+}
+
+/* --- acquiring ---------------------------------------------------------------------------------------------------- */
+
+int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, const struct lk__how *how,
+                     struct lk__hold **hold)
+{
+    int rc = lk__op_enterby(op, handle, kind, how->limit_us);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_setowner(op, how->by);
+    if (rc == 0)
+        rc = lk__op_beginlock(op, how->limit_us);
+    *hold = rc == 0 ? lk__object_hold(op->object, lk__op_owner(op)) : NULL;
+    if (*hold != NULL)
+        rc = lk__op_goodhold(op, *hold);
+    return rc == 0 ? 0 : lk__op_leave(op, rc);
+}
+
+int lk__op_leavelock(struct lk__op *op, const struct lk__how *how, int code)
+{
+    return lk__op_leave(op, code == EBUSY && !how->only_try ? ETIMEDOUT : code);
+}
+
+int lk__op_checkagain(const struct lk__op *op, const struct lk__hold *hold, const struct lk__how *how, bool errorcheck)
+{
+    const char *what = op->object->what;
+    if (errorcheck)
+        return how->only_try ? lk__op_busy(op, hold, "")
+                             : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
+    return hold->holds == INT_MAX ? lk__fail(EAGAIN, "%s: held %d times", what, hold->holds) : 0;
 }
 
 /* --- its hold ----------------------------------------------------------------------------------------------------- */

@@ -17,4 +17,15 @@ struct lk__queuepage {
 int lk__queue_list(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_waiter_t *waiters,
                    size_t stride, unsigned capacity, unsigned *count);
 
+/* What a kind's table has as ask_queue(), by the scripts of a module. */
+#define LK__ASK_QUEUE(module)                                                                                          \
+    static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,      \
+                         struct lk__queuepage *page)                                                                   \
+    {                                                                                                                  \
+        const struct lk__##module##_queue_page_args args = { .first = first, .last = last };                           \
+        const struct lk__command command = lk__object_command(object, &lk__lua_##module##_queue_page, &args);          \
+        int rc = lk__object_ask(object, &command, NULL, reply);                                                        \
+        return rc == 0 && !lk__##module##_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;          \
+    }
+
 #endif

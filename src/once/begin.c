@@ -147,16 +147,6 @@ static int ask_and_wait(struct beginning *beginning)
     return lk__await_run(await);
 }
 
-/* A run that this owner has begun is to be ended first. */
-static int check_own(const struct lk__op *op)
-{
-    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
-    int rc = hold != NULL ? lk__op_goodhold(op, hold) : 0;
-    if (hold == NULL || rc != 0)
-        return rc;
-    return lk__fail(EDEADLK, "%s: %s runs it already", op->object->what, lk__op_holder(op));
-}
-
 static int begin(struct beginning *beginning)
 {
     struct lk__await *await = &beginning->await;
@@ -175,48 +165,28 @@ static int begin_as(lk_once_t *o, const struct lk__how *how)
         .at_once = *how,
     };
     struct lk__op *op = &beginning.await.op;
+    struct lk__hold *hold;
     beginning.at_once.limit_us = 0;
-    int rc = lk__op_enterby(op, LK__HANDLE(o), &lk__once_kind, how->limit_us);
+    int rc = lk__op_enterlock(op, LK__HANDLE(o), &lk__once_kind, how, &hold);
     if (rc != 0)
         return rc;
-    rc = lk__op_setowner(op, how->by);
-    if (rc == 0)
-        rc = lk__op_beginlock(op, how->limit_us);
-    if (rc == 0)
-        rc = check_own(op);
-    if (rc == 0)
-        rc = begin(&beginning);
+    rc = hold == NULL ? begin(&beginning)
+                      : lk__fail(EDEADLK, "%s: %s runs it already", op->object->what, lk__op_holder(op));
     return lk__op_leave(op, rc);
 }
 
-static int begin_until(lk_once_t *o, int64_t limit_us)
-{
-    const struct lk__how how = { .limit_us = limit_us };
-    return begin_as(o, &how);
-}
+LK__TIMED_CALLS(once, begin, begin_as)
 
 int lk_once_begin(lk_once_t *o, int64_t timeout_ms)
 {
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : begin_until(o, limit_us);
+    struct lk__how how = { .limit_us = 0 };
+    int rc = lk__deadline_in(timeout_ms, &how.limit_us);
+    return rc != 0 ? rc : begin_as(o, &how);
 }
 
-int lk_once_timedbegin(lk_once_t *o, const struct timespec *abstime)
+int lk_once_beginwith(lk_once_t *o, const lk_how_t *given)
 {
-    return lk_once_clockbegin(o, CLOCK_REALTIME, abstime);
-}
-
-int lk_once_clockbegin(lk_once_t *o, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : begin_until(o, limit_us);
-}
-
-int lk_once_beginwith(lk_once_t *o, const lk_how_t *how)
-{
-    struct lk__how taken;
-    int rc = lk__how_take(&taken, how);
-    return rc != 0 ? rc : begin_as(o, &taken);
+    struct lk__how how;
+    int rc = lk__how_take(&how, given);
+    return rc != 0 ? rc : begin_as(o, &how);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - lock, trylock, timedlock, clocklock, lockfor, lockwith, unlock
+ * lock.c - lock in all its forms, unlock
  *
  * Rounds until one succeeds. Two that try at once may each get a part of the servers, so the pause between two rounds is
  * random, and longer each time: who is alone for the time of a round gets all.
  */
 #include "redlock/redlock.h"
-
-#include <limits.h>
 
 enum {
     PAUSE_FIRST_US = 10000,
@@ -101,7 +99,7 @@ static void tell_once(const struct lk__op *op, const struct lk__plan *plan, bool
     lk__object_waitslong(op->object, lk__op_owner(op));
 }
 
-static int acquire(struct lk__op *op, const struct lk__how *how)
+static int acquire_by_rounds(struct lk__op *op, const struct lk__how *how)
 {
     struct lk__plan plan;
     int64_t pause_us = PAUSE_FIRST_US;
@@ -121,97 +119,33 @@ static int acquire(struct lk__op *op, const struct lk__how *how)
 
 /* --- calls --------------------------------------------------------------------------------------------------------------- */
 
-/* The owner holds it already: the type decides. */
-static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
+/* One level more of a hold that the owner has. */
+static int lock_again(const struct lk__op *op, struct lk__hold *hold, const struct lk__how *how)
 {
-    const char *what = op->object->what;
-    if (lk__redlock_attr(op)->type == LK_REDLOCK_ERRORCHECK)
-        return only_try ? lk__op_busy(op, hold, "")
-                        : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
-    if (hold->holds == INT_MAX)
-        return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
-    hold->holds++;
-    return 0;
+    int rc = lk__op_checkagain(op, hold, how, lk__redlock_attr(op)->type == LK_REDLOCK_ERRORCHECK);
+    hold->holds += rc == 0;
+    return rc;
 }
 
-static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool only_try)
+static int acquire(struct lk__op *op, const struct lk__how *how)
 {
-    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
-    int rc = hold != NULL ? lk__op_hold(op, &hold) : 0;
-    if (rc != 0)
-        return rc;
-    if (hold != NULL && lk__redlock_attr(op)->type != LK_REDLOCK_NORMAL)
-        return lock_again(op, hold, only_try);
     lk__op_beginwait(op);
     lk__object_addwaiting(op->object, 1);
-    rc = acquire(op, how);
+    int rc = acquire_by_rounds(op, how);
     lk__object_addwaiting(op->object, -1);
     return rc;
 }
 
-static int lock_as(lk_redlock_t *r, const struct lk__how *how, bool only_try)
+static int lock(lk_redlock_t *r, const struct lk__how *how)
 {
     struct lk__op op;
-    int rc = lk__op_enterby(&op, LK__HANDLE(r), &lk__redlock_kind, how->limit_us);
+    struct lk__hold *hold;
+    int rc = lk__op_enterlock(&op, LK__HANDLE(r), &lk__redlock_kind, how, &hold);
     if (rc != 0)
         return rc;
-    rc = lk__op_setowner(&op, how->by);
-    if (rc == 0)
-        rc = lk__op_beginlock(&op, how->limit_us);
-    if (rc == 0)
-        rc = acquire_or_nest(&op, how, only_try);
-    return lk__op_leave(&op, rc);
+    bool again = hold != NULL && lk__redlock_attr(&op)->type != LK_REDLOCK_NORMAL;
+    return lk__op_leavelock(&op, how, again ? lock_again(&op, hold, how) : acquire(&op, how));
 }
 
-static int lock_until(lk_redlock_t *r, int64_t limit_us, bool only_try)
-{
-    const struct lk__how how = { .limit_us = limit_us };
-    return lock_as(r, &how, only_try);
-}
-
-/* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
-static int lock_within(lk_redlock_t *r, int64_t limit_us)
-{
-    int rc = lock_until(r, limit_us, false);
-    return rc == EBUSY ? ETIMEDOUT : rc;
-}
-
-int lk_redlock_lock(lk_redlock_t *r)
-{
-    return lock_until(r, LK__NEVER, false);
-}
-
-int lk_redlock_trylock(lk_redlock_t *r)
-{
-    return lock_until(r, 0, true);
-}
-
-int lk_redlock_timedlock(lk_redlock_t *r, const struct timespec *abstime)
-{
-    return lk_redlock_clocklock(r, CLOCK_REALTIME, abstime);
-}
-
-int lk_redlock_clocklock(lk_redlock_t *r, clockid_t clock, const struct timespec *abstime)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : lock_within(r, limit_us);
-}
-
-int lk_redlock_lockfor(lk_redlock_t *r, int64_t timeout_ms)
-{
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : lock_within(r, limit_us);
-}
-
-int lk_redlock_lockwith(lk_redlock_t *r, const lk_how_t *how)
-{
-    struct lk__how taken;
-    int rc = lk__how_take(&taken, how);
-    if (rc == 0)
-        rc = lock_as(r, &taken, false);
-    return rc == EBUSY ? ETIMEDOUT : rc;
-}
-
+LK__LOCK_CALLS(redlock, lock, lock)
 LK__UNLOCK_CALLS(redlock)

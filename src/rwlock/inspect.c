@@ -24,12 +24,8 @@ static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
     const struct lk__command command = lk__object_command(op->object, &lk__lua_rwlock_info, NULL);
     struct lk__rwlock_info_reply reply;
     struct lk__replybuf buf;
-    struct lk__call call = { .node = lk__object_node(op->object),
-                             .what = op->object->what,
-                             .command = &command,
-                             .reply = lk__replybuf_reply(&buf) };
-    int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))
+    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__rwlock_info_read(&buf.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
@@ -60,7 +56,4 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
     return lk__op_leave(&op, lk__force(op.object, &command, &verdict));
 }
 
-int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
-{
-    return lk__queue_list(__func__, LK__HANDLE(rw), &lk__rwlock_kind, waiters, stride, capacity, count);
-}
+LK__QUEUE_CALL(rwlock)

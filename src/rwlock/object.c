@@ -30,14 +30,7 @@ static struct lk__traits traits(const void *checked)
     return (struct lk__traits){ .order = (unsigned)attr->prefer, .robust = attr->robust != 0 };
 }
 
-static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
-                     struct lk__queuepage *page)
-{
-    const struct lk__rwlock_queue_page_args args = { .first = first, .last = last };
-    const struct lk__command command = lk__object_command(object, &lk__lua_rwlock_queue_page, &args);
-    int rc = lk__object_ask(object, &command, NULL, reply);
-    return rc == 0 && !lk__rwlock_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;
-}
+LK__ASK_QUEUE(rwlock)
 
 /* "<client id>:<owner>:<acquisition>:<mode>" */
 static void read_waiter(lk_waiter_t *waiter)

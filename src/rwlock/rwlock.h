@@ -14,7 +14,6 @@
 
 #include "object/calls.h"
 #include "object/keys.h"
-#include "object/queue.h"
 #include "rwlock/scripts.h"
 
 #include <latchkey/rwlock.h>
@@ -52,8 +51,8 @@ int lk__rwlock_acquire(struct lk__op *op, bool write, const struct lk__how *how)
 /* What that does, for a caller who runs it; `args` stay as long. */
 void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, struct lk__op *op,
                      bool write, const struct lk__how *how);
-/* A public call, whole: lock it as `how` says. `only_try`: EBUSY, and not EDEADLK, where the caller has it. */
-int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how *how, bool only_try);
+/* A public call, whole: lock it as `how` says. */
+int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how *how);
 
 /* Give back one level that is not the last. */
 int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold);

@@ -50,7 +50,4 @@ int lk_sem_getvalue(lk_sem_t *s, int *value)
     return rc;
 }
 
-int lk_sem_queue(lk_sem_t *s, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
-{
-    return lk__queue_list(__func__, LK__HANDLE(s), &lk__sem_kind, waiters, stride, capacity, count);
-}
+LK__QUEUE_CALL(sem)

@@ -38,14 +38,7 @@ static void destroy_sem(struct lk__object *object)
     lk__slots_destroy(&sem->slots);
 }
 
-static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
-                     struct lk__queuepage *page)
-{
-    const struct lk__semaphore_queue_page_args args = { .first = first, .last = last };
-    const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_queue_page, &args);
-    int rc = lk__object_ask(object, &command, NULL, reply);
-    return rc == 0 && !lk__semaphore_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;
-}
+LK__ASK_QUEUE(semaphore)
 
 /*
  * "<client id>:<owner>:<acquisition>:<n>", and behind that the explicit id of a permit to be: who knows that may give the
@@ -276,10 +269,6 @@ int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned val
     return lk__api_leave(&api, rc);
 }
 
-int lk_sem_destroy(lk_sem_t *s)
-{
-    return lk__op_destroy(__func__, LK__HANDLE(s), &lk__sem_kind);
-}
-
+LK__DESTROY_CALL(sem)
 LK__HOLDER_CALLS(sem)
 LK__EXTEND_CALLS(sem)

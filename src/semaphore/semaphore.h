@@ -16,7 +16,6 @@
 #include "object/calls.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
-#include "object/queue.h"
 #include "semaphore/scripts.h"
 
 #include <latchkey/semaphore.h>

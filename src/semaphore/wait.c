@@ -18,10 +18,10 @@ static int check_how(const struct lk__semcall *call, const struct lk__how *how)
     return how->by != NULL || how->lease_ms != 0 || how->fixed != 0 ? lk__sem_leasedonly(call) : 0;
 }
 
-static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
+static int take(lk_sem_t *s, unsigned n, const struct lk__how *how)
 {
     struct lk__semcall call;
-    if (how->limit_us != 0) /* a try is no cancellation point */
+    if (!how->only_try) /* a try is no cancellation point */
         pthread_testcancel();
     int rc = lk__sem_enterby(s, how->limit_us, &call);
     if (rc != 0)
@@ -40,52 +40,26 @@ static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
         rc = lk__error_reword(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)
         rc = lk__error_reword(ETIMEDOUT, "%s: too few permits became free within the time", call.what);
-    return lk__sem_leave(&call, rc);
+    return lk__sem_leave(&call, rc == EAGAIN && !how->only_try ? ETIMEDOUT : rc);
 }
 
-static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
+static int take_one(lk_sem_t *s, const struct lk__how *how)
 {
-    const struct lk__how how = { .limit_us = limit_us };
-    return take_as(s, n, &how);
+    return take(s, 1, how);
 }
 
-/* For a call with a limit, EAGAIN of a try is ETIMEDOUT. */
-static int take_within(lk_sem_t *s, unsigned n, int64_t limit_us)
-{
-    int rc = take_until(s, n, limit_us);
-    return rc == EAGAIN ? ETIMEDOUT : rc;
-}
-
-int lk_sem_wait(lk_sem_t *s)
-{
-    return take_until(s, 1, LK__NEVER);
-}
+LK__WAIT_CALLS(sem, wait, take_one)
 
 int lk_sem_trywait(lk_sem_t *s)
 {
-    return take_until(s, 1, 0);
-}
-
-int lk_sem_timedwait(lk_sem_t *s, const struct timespec *abstime)
-{
-    return lk_sem_clockwait(s, CLOCK_REALTIME, abstime);
-}
-
-int lk_sem_clockwait(lk_sem_t *s, clockid_t clock, const struct timespec *abstime)
-{
-    return lk_sem_clockacquire(s, 1, clock, abstime);
-}
-
-int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms)
-{
-    return lk_sem_acquire(s, 1, timeout_ms);
+    return take(s, 1, &(struct lk__how){ .only_try = true });
 }
 
 int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms)
 {
-    int64_t limit_us;
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
-    return rc != 0 ? rc : take_within(s, n, limit_us);
+    struct lk__how how = { .limit_us = 0 };
+    int rc = lk__deadline_in(timeout_ms, &how.limit_us);
+    return rc != 0 ? rc : take(s, n, &how);
 }
 
 int lk_sem_timedacquire(lk_sem_t *s, unsigned n, const struct timespec *abstime)
@@ -95,16 +69,14 @@ int lk_sem_timedacquire(lk_sem_t *s, unsigned n, const struct timespec *abstime)
 
 int lk_sem_clockacquire(lk_sem_t *s, unsigned n, clockid_t clock, const struct timespec *abstime)
 {
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : take_within(s, n, limit_us);
+    struct lk__how how = { .limit_us = 0 };
+    int rc = lk__deadline_at(clock, abstime, &how.limit_us);
+    return rc != 0 ? rc : take(s, n, &how);
 }
 
-int lk_sem_acquirewith(lk_sem_t *s, unsigned n, const lk_how_t *how)
+int lk_sem_acquirewith(lk_sem_t *s, unsigned n, const lk_how_t *given)
 {
-    struct lk__how taken;
-    int rc = lk__how_take(&taken, how);
-    if (rc == 0)
-        rc = take_as(s, n, &taken);
-    return rc == EAGAIN ? ETIMEDOUT : rc;
+    struct lk__how how;
+    int rc = lk__how_take(&how, given);
+    return rc != 0 ? rc : take(s, n, &how);
 }
