@@ -29,16 +29,6 @@ static int check(const struct lk__multi *multi, lk_owner_t *owner)
     return rc;
 }
 
-static int enter(const char *function, const lk_multi_t *s, struct lk__multi **multi)
-{
-    int rc = lk__multi_get(function, s, multi);
-    if (rc == 0 && (*multi)->count == 0) {
-        lk__multi_unref(*multi);
-        rc = lk__fail(EINVAL, "%s: a set of locks without members", function);
-    }
-    return rc;
-}
-
 int lk_multi_remaining(lk_multi_t *s, int64_t *ms)
 {
     return lk_multi_remainingby(s, NULL, ms);
@@ -46,15 +36,11 @@ int lk_multi_remaining(lk_multi_t *s, int64_t *ms)
 
 int lk_multi_remainingby(lk_multi_t *s, lk_owner_t *owner, int64_t *ms)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
-    int rc = ms != NULL ? enter("lk_multi_remaining", s, &multi)
-                        : lk__fail(EINVAL, "lk_multi_remaining: nowhere to put the time");
-    if (rc == 0) {
-        rc = remaining(multi, owner, ms);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+    struct lk__multicall call;
+    if (ms == NULL)
+        return lk__fail(EINVAL, "lk_multi_remaining: nowhere to put the time");
+    int rc = lk__multi_enter(&call, "lk_multi_remaining", s, 1);
+    return rc != 0 ? rc : lk__multi_leave(&call, remaining(call.multi, owner, ms));
 }
 
 int lk_multi_check(lk_multi_t *s)
@@ -64,14 +50,9 @@ int lk_multi_check(lk_multi_t *s)
 
 int lk_multi_checkby(lk_multi_t *s, lk_owner_t *owner)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
-    int rc = enter("lk_multi_check", s, &multi);
-    if (rc == 0) {
-        rc = check(multi, owner);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+    struct lk__multicall call;
+    int rc = lk__multi_enter(&call, "lk_multi_check", s, 1);
+    return rc != 0 ? rc : lk__multi_leave(&call, check(call.multi, owner));
 }
 
 /* --- of anybody --------------------------------------------------------------------------------------------------------- */
@@ -144,14 +125,9 @@ static int look(const struct lk__multi *multi, lk_multiinfo_t *info)
 
 int lk_multi_info(lk_multi_t *s, lk_multiinfo_t *info)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
+    struct lk__multicall call;
     int rc = lk__sized_check(info, LK__THROUGH(lk_multiinfo_t, holder), "lk_multiinfo_t");
     if (rc == 0)
-        rc = lk__multi_get(__func__, s, &multi);
-    if (rc == 0) {
-        rc = look(multi, info);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+        rc = lk__multi_enter(&call, __func__, s, 0);
+    return rc != 0 ? rc : lk__multi_leave(&call, look(call.multi, info));
 }

@@ -229,7 +229,7 @@ static int take(struct lk__multi *multi, const struct lk__how *how)
 {
     struct lk__taking taking = { .multi = multi, .how = how };
     if (multi->count == 0)
-        return lk__fail(EINVAL, "a set of locks without members");
+        return lk__fail(EINVAL, "lk_multi_lock: a set of locks without members");
     int rc = lk__try_prepare(&taking);
     if (rc != 0)
         return rc;
@@ -247,17 +247,15 @@ static int take(struct lk__multi *multi, const struct lk__how *how)
 
 static int lock(lk_multi_t *s, const struct lk__how *how)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
-    int rc = lk__multi_get("lk_multi_lock", s, &multi);
-    if (rc == 0) {
-        atomic_store(&multi->used, true);
-        atomic_fetch_add(&multi->locking, 1);
-        rc = take(multi, how);
-        atomic_fetch_sub(&multi->locking, 1);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+    struct lk__multicall call;
+    int rc = lk__multi_enter(&call, "lk_multi_lock", s, 0);
+    if (rc != 0)
+        return rc;
+    atomic_store(&call.multi->used, true);
+    atomic_fetch_add(&call.multi->locking, 1);
+    rc = take(call.multi, how);
+    atomic_fetch_sub(&call.multi->locking, 1);
+    return lk__multi_leave(&call, rc);
 }
 
 LK__LOCK_CALLS(multi, lock, lock)
@@ -280,8 +278,6 @@ static int check_holder(const struct lk__part *part, lk_owner_t *owner)
 
 static int check_holders(const struct lk__multi *multi, lk_owner_t *owner)
 {
-    if (multi->count == 0)
-        return lk__fail(EINVAL, "a set of locks without members");
     for (unsigned i = 0; i < multi->count; i++) {
         int rc = check_holder(multi->parts[i], owner);
         if (rc != 0 && rc != ECANCELED)
@@ -306,14 +302,10 @@ int lk_multi_unlock(lk_multi_t *s)
 
 int lk_multi_unlockby(lk_multi_t *s, lk_owner_t *owner)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
-    int rc = lk__multi_get("lk_multi_unlock", s, &multi);
-    if (rc == 0) {
-        rc = check_holders(multi, owner);
-        if (rc == 0)
-            rc = unlock(multi, owner);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+    struct lk__multicall call;
+    int rc = lk__multi_enter(&call, "lk_multi_unlock", s, 1);
+    if (rc != 0)
+        return rc;
+    rc = check_holders(call.multi, owner);
+    return lk__multi_leave(&call, rc != 0 ? rc : unlock(call.multi, owner));
 }

@@ -34,8 +34,15 @@ struct lk__multi {
 
 /* --- set.c ---------------------------------------------------------------------------------------------------------- */
 
-/* What is behind `s`, with a reference: 0, EINVAL or ECANCELED, with an error text. `function`: the public call. */
-int lk__multi_get(const char *function, const lk_multi_t *s, struct lk__multi **multi);
+/* One public call on a set. */
+struct lk__multicall {
+    struct lk__apistate api;
+    struct lk__multi *multi; /* with a reference */
+};
+
+/* Begin it. 0; or EINVAL or ECANCELED, with an error text, and it is over. EINVAL, too, of a set of fewer than `least` locks. */
+int lk__multi_enter(struct lk__multicall *call, const char *function, const lk_multi_t *s, unsigned least);
+int lk__multi_leave(struct lk__multicall *call, int code);
 void lk__multi_unref(struct lk__multi *multi);
 
 /* The first part with the key of this one: several of one name are on servers of their own. */

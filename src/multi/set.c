@@ -50,7 +50,7 @@ void lk__multi_unref(struct lk__multi *multi)
     lk__free(multi);
 }
 
-int lk__multi_get(const char *function, const lk_multi_t *s, struct lk__multi **multi)
+static int find(const char *function, const lk_multi_t *s, unsigned least, struct lk__multi **multi)
 {
     if (s == NULL || s->lk_impl == NULL)
         return lk__fail(EINVAL, "%s: %s", function,
@@ -58,8 +58,23 @@ int lk__multi_get(const char *function, const lk_multi_t *s, struct lk__multi **
     if (!lk__stamp_isreadable(s->lk_made))
         return lk__fail(ECANCELED, "%s: the set of locks belongs to another process", function);
     *multi = s->lk_impl;
-    atomic_fetch_add(&(*multi)->refs, 1);
+    return (*multi)->count >= least ? 0 : lk__fail(EINVAL, "%s: a set of locks without members", function);
+}
+
+int lk__multi_enter(struct lk__multicall *call, const char *function, const lk_multi_t *s, unsigned least)
+{
+    call->api = lk__api_enter();
+    int rc = find(function, s, least, &call->multi);
+    if (rc != 0)
+        return lk__api_leave(&call->api, rc);
+    atomic_fetch_add(&call->multi->refs, 1);
     return 0;
+}
+
+int lk__multi_leave(struct lk__multicall *call, int code)
+{
+    lk__multi_unref(call->multi);
+    return lk__api_leave(&call->api, code);
 }
 
 /* --- added to ----------------------------------------------------------------------------------------------------------- */
@@ -180,14 +195,9 @@ static int add_to(struct lk__multi *multi, const struct lk__part *like)
 
 static int add(const char *function, lk_multi_t *s, const struct lk__part *like)
 {
-    struct lk__apistate api = lk__api_enter();
-    struct lk__multi *multi;
-    int rc = lk__multi_get(function, s, &multi);
-    if (rc == 0) {
-        rc = add_to(multi, like);
-        lk__multi_unref(multi);
-    }
-    return lk__api_leave(&api, rc);
+    struct lk__multicall call;
+    int rc = lk__multi_enter(&call, function, s, 0);
+    return rc != 0 ? rc : lk__multi_leave(&call, add_to(call.multi, like));
 }
 
 int lk_multi_addmutex(lk_multi_t *s, lk_mutex_t *m)

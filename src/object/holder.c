@@ -5,42 +5,21 @@
 /* What is asked of an owner's good hold. */
 typedef int (*lk__question_t)(const struct lk__op *op, struct lk__hold *hold, void *arg);
 
-static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
-{
-    int rc = lk__op_enterholder(op, handle, kind, owner);
-    if (rc != 0)
-        return rc;
-    rc = lk__op_leasedonly(op);
-    return rc == 0 ? 0 : lk__op_leave(op, rc);
-}
-
-static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, lk__question_t question,
-                     void *arg)
+/* Ask the hold of an owner; with `all` each that it has of leased permits, the oldest first and up to one that fails. */
+static int ask_holds(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, bool all,
+                     lk__question_t question, void *arg)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = enter(&op, handle, kind, owner);
+    int rc = lk__op_enterholder(&op, handle, kind, owner);
     if (rc != 0)
         return rc;
-    rc = lk__op_hold(&op, &hold);
+    rc = lk__op_leasedonly(&op);
+    if (rc == 0)
+        rc = lk__op_hold(&op, &hold);
     if (rc == 0)
         rc = question(&op, hold, arg);
-    return lk__op_leave(&op, rc);
-}
-
-/* Ask the hold of an owner, or of leased permits all that it has, the oldest first and up to one that fails. */
-static int with_all_holds(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
-                          lk__question_t question, void *arg)
-{
-    struct lk__op op;
-    struct lk__hold *hold;
-    int rc = enter(&op, handle, kind, owner);
-    if (rc != 0)
-        return rc;
-    rc = lk__op_hold(&op, &hold);
-    if (rc == 0)
-        rc = question(&op, hold, arg);
-    while (rc == 0 && (hold = lk__object_nexthold(op.object, hold)) != NULL) {
+    while (rc == 0 && all && (hold = lk__object_nexthold(op.object, hold)) != NULL) {
         rc = lk__op_goodhold(&op, hold);
         if (rc == 0)
             rc = question(&op, hold, arg);
@@ -63,7 +42,7 @@ int lk__holder_token(const char *function, struct lk__handle handle, const struc
 {
     if (token == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the token", function);
-    return with_hold(handle, kind, owner, tell_token, token);
+    return ask_holds(handle, kind, owner, false, tell_token, token);
 }
 
 /* The least of several. */
@@ -83,7 +62,7 @@ int lk__holder_remaining(const char *function, struct lk__handle handle, const s
     if (ms == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the time", function);
     int64_t least_us = LK__NEVER;
-    int rc = with_all_holds(handle, kind, owner, tell_remaining, &least_us);
+    int rc = ask_holds(handle, kind, owner, true, tell_remaining, &least_us);
     if (rc == 0)
         *ms = (least_us + 999) / 1000;
     return rc;
@@ -111,7 +90,7 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
 
 int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    return with_all_holds(handle, kind, owner, ask_server, NULL);
+    return ask_holds(handle, kind, owner, true, ask_server, NULL);
 }
 
 int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_ms)
@@ -143,7 +122,7 @@ int lk__holder_leasecheck(int64_t lease_ms)
 int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms)
 {
     int rc = lk__holder_leasecheck(lease_ms);
-    return rc == 0 ? with_all_holds(handle, kind, owner, extend, &lease_ms) : rc;
+    return rc == 0 ? ask_holds(handle, kind, owner, true, extend, &lease_ms) : rc;
 }
 
 static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)
@@ -160,5 +139,5 @@ static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, vo
 
 int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    return with_hold(handle, kind, owner, declare_consistent, NULL);
+    return ask_holds(handle, kind, owner, false, declare_consistent, NULL);
 }

@@ -11,13 +11,13 @@ static int enter(const char *function, lk_sem_t *s, const char *id, struct lk__s
 {
     int rc = lk__sem_idcheck(function, id);
     if (rc == 0)
-        rc = lk__sem_enter(s, call);
+        rc = lk__sem_enter(s, LK__NEVER, call);
     if (rc != 0)
         return rc;
     *hold = NULL;
-    rc = lk__sem_leasedonly(call);
+    rc = lk__op_leasedonly(&call->op);
     if (rc != 0)
-        return lk__sem_leave(call, rc);
+        return lk__op_leave(&call->op, rc);
     *hold = lk__object_usepermit(call->op.object, id);
     return 0;
 }
@@ -25,7 +25,7 @@ static int enter(const char *function, lk_sem_t *s, const char *id, struct lk__s
 static int leave(struct lk__semcall *call, struct lk__hold *hold, int code)
 {
     lk__hold_unref(hold);
-    return lk__sem_leave(call, code);
+    return lk__op_leave(&call->op, code);
 }
 
 static int ask_server(const struct lk__semcall *call, const char *id, int64_t *left_ms)

@@ -45,7 +45,7 @@ static void unwind(struct lk__acquire *acquire)
     struct counted *counted = LK__CONTAINER(acquire, struct counted, acquire);
     lk__outboxentry_unref(acquire->release);
     lk__slot_put(&counted->call->sem->object, &counted->call->sem->slots, &counted->slot, false);
-    lk__sem_leave(counted->call, ECANCELED);
+    lk__op_leave(&counted->call->op, ECANCELED);
 }
 
 /* With its slot. */

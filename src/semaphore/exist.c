@@ -31,9 +31,9 @@ int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, u
     int rc = lk_sem_init(s, client, name, oflag & O_CREAT ? value : 0, attr);
     if (rc != 0)
         return rc;
-    rc = lk__sem_enter(s, &call);
+    rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc == 0)
-        rc = lk__sem_leave(&call, open_at_server(&call, oflag, value));
+        rc = lk__op_leave(&call.op, open_at_server(&call, oflag, value));
     if (rc != 0)
         return lk__op_abandon(LK__HANDLE(s), rc);
     if (oflag & O_EXCL)
@@ -45,7 +45,7 @@ int lk_sem_delete(lk_sem_t *s)
 {
     struct lk__semcall call;
     enum lk__verdict verdict;
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc != 0)
         return rc;
     struct lk__idempotent end = { .command = { .script = lk__sem_isleased(call.sem) ? &lk__lua_semaphore_permit_delete
@@ -53,5 +53,5 @@ int lk_sem_delete(lk_sem_t *s)
     rc = lk__sem_idempotent(&call, &end, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
         rc = lk__fail(ENOENT, "%s: there is none", call.what);
-    return lk__sem_leave(&call, rc);
+    return lk__op_leave(&call.op, rc);
 }

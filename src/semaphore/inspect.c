@@ -24,7 +24,7 @@ int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info)
     struct lk__semcount counted;
     int rc = lk__sized_check(info, LK__THROUGH(lk_seminfo_t, waiters), "lk_seminfo_t");
     if (rc == 0)
-        rc = lk__sem_enter(s, &call);
+        rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc != 0)
         return rc;
     rc = lk__sem_count(&call, &counted);
@@ -36,7 +36,7 @@ int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info)
                                      .exists = counted.exists != 0 };
         lk__sized_write(info, &found, sizeof found);
     }
-    return lk__sem_leave(&call, rc);
+    return lk__op_leave(&call.op, rc);
 }
 
 int lk_sem_getvalue(lk_sem_t *s, int *value)

@@ -16,7 +16,7 @@ struct leased {
 
 static void unwind(struct lk__acquire *acquire)
 {
-    lk__sem_leave(LK__CONTAINER(acquire, struct leased, acquire)->call, ECANCELED);
+    lk__op_leave(&LK__CONTAINER(acquire, struct leased, acquire)->call->op, ECANCELED);
 }
 
 static int run(struct leased *leased)

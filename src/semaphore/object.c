@@ -169,11 +169,7 @@ int lk__sem_waited(const struct lk__semcall *call, int code)
     return lk__anonymous_waited(call->op.object, &call->sem->presence, code);
 }
 
-int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
-{
-    return lk__sem_enterby(s, LK__NEVER, call);
-}
-
+/* `gives`: of a leased one that is over a permit can still be given back. */
 static int enter(lk_sem_t *s, int64_t limit_us, bool gives, struct lk__semcall *call)
 {
     int rc = lk__op_enterby(&call->op, LK__HANDLE(s), &lk__sem_kind, limit_us);
@@ -190,50 +186,30 @@ static int enter(lk_sem_t *s, int64_t limit_us, bool gives, struct lk__semcall *
     call->over = rc == ESTALE;
     if (call->over && gives && call->attr->leased)
         rc = 0;
-    return rc == 0 ? 0 : lk__sem_leave(call, rc);
+    return rc == 0 ? 0 : lk__op_leave(&call->op, rc);
 }
 
-int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
+int lk__sem_enter(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 {
     return enter(s, limit_us, false, call);
 }
 
-int lk__sem_leasedonly(const struct lk__semcall *call)
-{
-    return lk__op_leasedonly(&call->op);
-}
-
-static int enter_for(lk_sem_t *s, lk_owner_t *owner, bool gives, struct lk__semcall *call)
-{
-    int rc = enter(s, LK__NEVER, gives, call);
-    if (rc != 0)
-        return rc;
-    rc = owner != NULL ? lk__sem_leasedonly(call) : 0;
-    if (rc == 0)
-        rc = lk__op_beginhold(&call->op, owner);
-    return rc == 0 ? 0 : lk__sem_leave(call, rc);
-}
-
-int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
-{
-    return enter_for(s, owner, false, call);
-}
-
 int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
 {
-    return enter_for(s, owner, true, call);
-}
-
-int lk__sem_leave(struct lk__semcall *call, int code)
-{
-    return lk__op_leave(&call->op, code);
+    int rc = enter(s, LK__NEVER, true, call);
+    if (rc != 0)
+        return rc;
+    rc = owner != NULL ? lk__op_leasedonly(&call->op) : 0;
+    if (rc == 0)
+        rc = lk__op_beginhold(&call->op, owner);
+    return rc == 0 ? 0 : lk__op_leave(&call->op, rc);
 }
 
 int lk__sem_gave(struct lk__semcall *call, int code)
 {
     if (call->over && (code == 0 || code == EPERM))
         code = lk__fail(ESTALE, "%s: its lease was lost, and an anonymous semaphore ends with that", call->what);
-    return lk__sem_leave(call, code);
+    return lk__op_leave(&call->op, code);
 }
 
 bool lk__sem_isinherited(lk_sem_t *s)

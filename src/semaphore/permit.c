@@ -18,7 +18,7 @@ int lk__sem_idcheck(const char *function, const char *id)
 static int take(struct lk__semcall *call, const struct lk__how *how, char id[LK_PERMIT_ID])
 {
     char fresh[LK__ID_LENGTH + 1];
-    int rc = lk__sem_leasedonly(call);
+    int rc = lk__op_leasedonly(&call->op);
     if (rc == 0 && how->by != NULL)
         rc = lk__fail(EINVAL, "%s: a permit with an id has no owner", call->what);
     if (rc == 0)
@@ -36,8 +36,8 @@ static int take_as(const char *function, lk_sem_t *s, const struct lk__how *how,
     if (id == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the id", function);
     pthread_testcancel();
-    int rc = lk__sem_enterby(s, how->limit_us, &call);
-    return rc != 0 ? rc : lk__sem_leave(&call, take(&call, how, id));
+    int rc = lk__sem_enter(s, how->limit_us, &call);
+    return rc != 0 ? rc : lk__op_leave(&call.op, take(&call, how, id));
 }
 
 int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
@@ -116,7 +116,7 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
         rc = lk__sem_entergiver(s, NULL, &call);
     if (rc != 0)
         return rc;
-    rc = lk__sem_leasedonly(&call);
+    rc = lk__op_leasedonly(&call.op);
     if (rc == 0) {
         struct lk__hold *hold = claim(call.op.object, id);
         rc = hold != NULL ? lk__op_giveback(&call.op, hold) : release_by_id(&call, id);

@@ -84,19 +84,17 @@ struct lk__semcall {
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
 };
 
-int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
-int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
-/* Of a call on what `owner` holds, NULL: the calling thread. ENOTSUP for an owner and a counting semaphore. */
-int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
-/* Likewise to give back: of an anonymous leased one also when it is over, so that no permit of it is renewed for ever. */
+/* Begin a public call, to be ended with lk__op_leave(). `limit_us`: how long it is to wait, LK__NEVER if it does not wait. */
+int lk__sem_enter(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
+/*
+ * Of a call that gives back what `owner` holds, NULL: the calling thread. It begins for an anonymous leased one also when that
+ * is over, so that no permit of it is renewed for ever. ENOTSUP for an owner and a counting semaphore.
+ */
 int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
-int lk__sem_leave(struct lk__semcall *call, int code);
-/* The same after that: what was given back of one that is over had been lost. */
+/* End that: what was given back of one that is over had been lost. */
 int lk__sem_gave(struct lk__semcall *call, int code);
 /* What a wait ended with: who waited for an anonymous one, and was cut off for a lease, is told that. */
 int lk__sem_waited(const struct lk__semcall *call, int code);
-/* 0, or ENOTSUP: it is a counting semaphore. */
-int lk__sem_leasedonly(const struct lk__semcall *call);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 /* The total is `total`: say once if it is not the value that was given. */

@@ -81,7 +81,7 @@ int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n)
     struct lk__semcall call;
     if (expected == NULL)
         return lk__fail(EINVAL, "lk_sem_setpermits: no number to compare with");
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc != 0)
         return rc;
     int64_t found = *expected;
@@ -90,27 +90,27 @@ int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n)
         rc = resize(&call, n, &found);
     if (rc == EEXIST)
         *expected = (unsigned)found;
-    return lk__sem_leave(&call, rc);
+    return lk__op_leave(&call.op, rc);
 }
 
 int lk_sem_trysetpermits(lk_sem_t *s, unsigned n)
 {
     struct lk__semcall call;
     int64_t found = 0;
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc != 0)
         return rc;
     rc = lk__sem_valuecheck(call.attr, n);
     if (rc == 0)
         rc = lk__sem_make(&call, n, &found);
-    return lk__sem_leave(&call, rc);
+    return lk__op_leave(&call.op, rc);
 }
 
 int lk_sem_addpermits(lk_sem_t *s, long n)
 {
     struct lk__semcall call;
     int64_t none = 0;
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enter(s, LK__NEVER, &call);
     if (rc != 0)
         return rc;
     if (n == 0 || n > LK_SEM_VALUE_MAX || n < -LK_SEM_VALUE_MAX)
@@ -118,7 +118,7 @@ int lk_sem_addpermits(lk_sem_t *s, long n)
     else
         rc = lk__sem_isleased(call.sem) ? change_total(&call, n, 0, &none)
                                         : lk__counted_give(&call, n, LK__SEMAPHORE_RESIZE);
-    return lk__sem_leave(&call, rc);
+    return lk__op_leave(&call.op, rc);
 }
 
 static int drain(const struct lk__semcall *call, unsigned *taken)
@@ -144,6 +144,6 @@ int lk_sem_drain(lk_sem_t *s, unsigned *taken)
     struct lk__semcall call;
     if (taken == NULL)
         return lk__fail(EINVAL, "lk_sem_drain: nowhere to put the number");
-    int rc = lk__sem_enter(s, &call);
-    return rc != 0 ? rc : lk__sem_leave(&call, drain(&call, taken));
+    int rc = lk__sem_enter(s, LK__NEVER, &call);
+    return rc != 0 ? rc : lk__op_leave(&call.op, drain(&call, taken));
 }

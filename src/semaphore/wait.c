@@ -15,7 +15,7 @@ static unsigned most_at_once(const struct lk__semcall *call)
 /* Owners and leases are for leased ones. */
 static int check_how(const struct lk__semcall *call, const struct lk__how *how)
 {
-    return how->by != NULL || how->lease_ms != 0 || how->fixed != 0 ? lk__sem_leasedonly(call) : 0;
+    return how->by != NULL || how->lease_ms != 0 || how->fixed != 0 ? lk__op_leasedonly(&call->op) : 0;
 }
 
 static int take(lk_sem_t *s, unsigned n, const struct lk__how *how)
@@ -23,14 +23,14 @@ static int take(lk_sem_t *s, unsigned n, const struct lk__how *how)
     struct lk__semcall call;
     if (!how->only_try) /* a try is no cancellation point */
         pthread_testcancel();
-    int rc = lk__sem_enterby(s, how->limit_us, &call);
+    int rc = lk__sem_enter(s, how->limit_us, &call);
     if (rc != 0)
         return rc;
     rc = check_how(&call, how);
     if (rc == 0)
         rc = lk__op_setowner(&call.op, how->by);
     if (rc != 0)
-        return lk__sem_leave(&call, rc);
+        return lk__op_leave(&call.op, rc);
     unsigned most = most_at_once(&call);
     if (n == 0 || n > most)
         rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %u", call.what, n, most);
@@ -40,7 +40,7 @@ static int take(lk_sem_t *s, unsigned n, const struct lk__how *how)
         rc = lk__error_reword(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)
         rc = lk__error_reword(ETIMEDOUT, "%s: too few permits became free within the time", call.what);
-    return lk__sem_leave(&call, rc == EAGAIN && !how->only_try ? ETIMEDOUT : rc);
+    return lk__op_leave(&call.op, rc == EAGAIN && !how->only_try ? ETIMEDOUT : rc);
 }
 
 static int take_one(lk_sem_t *s, const struct lk__how *how)
