@@ -43,7 +43,7 @@ static inline const struct lk__barrierblock *lk__barrier_block(const struct lk__
 
 extern const struct lk__kind lk__barrier_kind;
 
-/* Begin a public call; then lk__op_leave(). `parties`: NULL, or told how many this handle says. */
+/* Begin a wait; then lk__op_leave(). `parties`: how many this handle says. */
 int lk__barrier_enter(struct lk__op *op, lk_barrier_t *b, int64_t limit_us, unsigned *parties);
 
 #endif

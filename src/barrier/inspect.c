@@ -8,7 +8,7 @@ int lk_barrier_reset(lk_barrier_t *b)
 {
     struct lk__op op;
     enum lk__verdict verdict;
-    int rc = lk__barrier_enter(&op, b, LK__NEVER, NULL);
+    int rc = lk__op_enter(&op, LK__HANDLE(b), &lk__barrier_kind);
     if (rc != 0)
         return rc;
     const struct lk__barrier_reset_args args = { .channel = lk__barrier_block(op.object)->leave.channel };
@@ -16,8 +16,9 @@ int lk_barrier_reset(lk_barrier_t *b)
     return lk__op_leave(&op, lk__idempotent(&op, &lk__barrier_of(&op)->slots, &reset, &verdict));
 }
 
-static int read_info(const struct lk__object *object, lk_barrierinfo_t *info)
+static int read_info(const struct lk__op *op, lk_barrierinfo_t *info)
 {
+    const struct lk__object *object = op->object;
     const struct lk__command command = lk__object_command(object, &lk__lua_barrier_info, NULL);
     struct lk__replybuf buf;
     struct lk__barrier_info_reply reply;
@@ -38,11 +39,4 @@ static int read_info(const struct lk__object *object, lk_barrierinfo_t *info)
     return 0;
 }
 
-int lk_barrier_info(lk_barrier_t *b, lk_barrierinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_barrierinfo_t, missing), "lk_barrierinfo_t");
-    if (rc == 0)
-        rc = lk__barrier_enter(&op, b, LK__NEVER, NULL);
-    return rc != 0 ? rc : lk__op_leave(&op, read_info(op.object, info));
-}
+LK__INFO_CALL(barrier, missing)

@@ -84,11 +84,10 @@ static int check_parties(uintptr_t parties)
 
 int lk__barrier_enter(struct lk__op *op, lk_barrier_t *b, int64_t limit_us, unsigned *parties)
 {
-    int rc = b != NULL && parties != NULL ? check_parties(b->lk_spare[PARTIES]) : 0;
+    int rc = b != NULL ? check_parties(b->lk_spare[PARTIES]) : 0;
     if (rc != 0)
         return rc;
-    if (b != NULL && parties != NULL)
-        *parties = (unsigned)b->lk_spare[PARTIES];
+    *parties = b != NULL ? (unsigned)b->lk_spare[PARTIES] : 0;
     return lk__op_enterby(op, LK__HANDLE(b), &lk__barrier_kind, limit_us);
 }
 

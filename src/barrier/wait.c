@@ -359,7 +359,11 @@ static int meet(struct meeting *meeting, bool only_last, bool *serial)
 static int wait_for_all(lk_barrier_t *b, const struct lk__how *how)
 {
     struct meeting meeting = {
-        .await = { .limit_us = how->limit_us, .scene = &scene, .judge = judge, .unwind = unwind, .wish = "not all came" }
+        .await = { .limit_us = how->limit_us,
+                   .scene = &scene,
+                   .judge = judge,
+                   .unwind = unwind,
+                   .wish = "not all came" }
     };
     struct lk__await *await = &meeting.await;
     bool serial = false, only_last = how->limit_us <= lk__now_us();

@@ -28,13 +28,4 @@ static int read_info(const struct lk__op *op, lk_condinfo_t *info)
     return rc;
 }
 
-int lk_cond_info(lk_cond_t *c, lk_condinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_condinfo_t, mutex), "lk_condinfo_t");
-    if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(c), &lk__cond_kind);
-    if (rc != 0)
-        return rc;
-    return lk__op_leave(&op, read_info(&op, info));
-}
+LK__INFO_CALL(cond, mutex)

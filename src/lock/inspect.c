@@ -44,15 +44,6 @@ static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
     return rc;
 }
 
-int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_mutexinfo_t, holder), "lk_mutexinfo_t");
-    if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
-    if (rc != 0)
-        return rc;
-    return lk__op_leave(&op, read_info(&op, info));
-}
+LK__INFO_CALL(mutex, holder)
 
 LK__QUEUE_CALL(mutex)

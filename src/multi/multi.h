@@ -40,7 +40,7 @@ struct lk__multicall {
     struct lk__multi *multi; /* with a reference */
 };
 
-/* Begin it. 0; or EINVAL or ECANCELED, with an error text, and it is over. EINVAL, too, of a set of fewer than `least` locks. */
+/* Begin it. 0; or EINVAL, also for a set of fewer than `least` locks, or ECANCELED: it is over, with an error text. */
 int lk__multi_enter(struct lk__multicall *call, const char *function, const lk_multi_t *s, unsigned least);
 int lk__multi_leave(struct lk__multicall *call, int code);
 void lk__multi_unref(struct lk__multi *multi);

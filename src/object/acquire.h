@@ -8,7 +8,7 @@
 #include "object/op.h"
 #include "object/redisson.h"
 
-/* --- how.c: what a caller says of one acquire ----------------------------------------------------------------------- */
+/* --- attr.c: what a caller says of one acquire -------------------------------------------------------------------- */
 
 struct lk__how {
     int64_t limit_us; /* of waiting for other holders */
@@ -155,8 +155,8 @@ int lk__release_end(struct lk__releasing *releasing);
 /* --- op.c -------------------------------------------------------------------------------------------------------------- */
 
 /* Begin a call that acquires. 0, and the hold that its owner has: a good one, or NULL. Or why not, and it is over. */
-int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, const struct lk__how *how,
-                     struct lk__hold **hold);
+int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind,
+                     const struct lk__how *how, struct lk__hold **hold);
 /* End it, with its code. */
 int lk__op_leavelock(struct lk__op *op, const struct lk__how *how, int code);
 /* May a mutex be locked again by who has that hold? 0, or why not, with an error text. `errorcheck`: of that type. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attr.c - what the attributes of several primitives have in common: leases */
-#include "object/handle.h"
+/* attr.c - what a caller says of leases in attributes, and of one acquire, checked */
+#include "object/acquire.h"
 
 int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms)
 {
@@ -20,4 +20,21 @@ int lk__object_leasecheck(const struct lk__object *object, int64_t lease_ms)
         return 0;
     return lk__fail(EINVAL, "%s: a lease of %lld ms: at least %d x clock_skew, %lld ms", object->what,
                     (long long)lease_ms, LK__SKEWS_MIN, (long long)(LK__SKEWS_MIN * skew_ms));
+}
+
+int lk__how_take(struct lk__how *how, const lk_how_t *given)
+{
+    lk_how_t taken = LK_HOW_INIT;
+    int64_t limit_us = 0;
+    int rc = lk__sized_read(&taken, sizeof taken, given, LK__THROUGH(lk_how_t, owner), "lk_how_t");
+    if (rc == 0)
+        rc = lk__attr_leases(taken.lease_ms, 0);
+    if (rc == 0 && (taken.fixed < -1 || taken.fixed > 1))
+        rc = lk__fail(EINVAL, "fixed is %d: 1 or -1, or 0 for what the attributes say", taken.fixed);
+    if (rc == 0)
+        rc = lk__deadline_in(taken.timeout_ms, &limit_us);
+    *how = (struct lk__how){
+        .limit_us = limit_us, .lease_ms = taken.lease_ms, .fixed = taken.fixed, .by = taken.owner
+    };
+    return rc;
 }

@@ -26,8 +26,8 @@
     }
 
 /*
- * The forms of a call that waits, which differ in the moment at which it stops: timed and clock; with LK__WAIT_CALLS also
- * without a limit, and `for`; with LK__LOCK_CALLS also try, and `with`. All call one function of the file:
+ * The forms of a call that waits, which differ in the moment at which it stops: timed and clock; with LK__WAIT_CALLS
+ * also without a limit, and `for`; with LK__LOCK_CALLS also try, and `with`. All call one function of the file:
  * static int wait(lk_KIND_t *object, const struct lk__how *how).
  */
 #define LK__TIMED_CALLS(kind, call, wait)                                                                              \
@@ -143,6 +143,20 @@
                           unsigned *count)                                                                             \
     {                                                                                                                  \
         return lk__queue_list(__func__, LK__HANDLE(object), &lk__##kind##_kind, waiters, stride, capacity, count);     \
+    }
+
+/*
+ * The file itself has static int read_info(const struct lk__op *op, lk_KINDinfo_t *info). `least`: the last field of a
+ * struct of the first version.
+ */
+#define LK__INFO_CALL(kind, least)                                                                                     \
+    int lk_##kind##_info(lk_##kind##_t *object, lk_##kind##info_t *info)                                               \
+    {                                                                                                                  \
+        struct lk__op op;                                                                                              \
+        int rc = lk__sized_check(info, LK__THROUGH(lk_##kind##info_t, least), "lk_" #kind "info_t");                   \
+        if (rc == 0)                                                                                                   \
+            rc = lk__op_enter(&op, LK__HANDLE(object), &lk__##kind##_kind);                                            \
+        return rc != 0 ? rc : lk__op_leave(&op, read_info(&op, info));                                                 \
     }
 
 #endif

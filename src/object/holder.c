@@ -5,7 +5,7 @@
 /* What is asked of an owner's good hold. */
 typedef int (*lk__question_t)(const struct lk__op *op, struct lk__hold *hold, void *arg);
 
-/* Ask the hold of an owner; with `all` each that it has of leased permits, the oldest first and up to one that fails. */
+/* Ask the hold of an owner; with `all` each that it has of leased permits, the oldest first, up to one that fails. */
 static int ask_holds(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, bool all,
                      lk__question_t question, void *arg)
 {

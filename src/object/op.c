@@ -142,8 +142,8 @@ int lk__op_enterholder(struct lk__op *op, struct lk__handle handle, const struct
 
 /* --- acquiring ---------------------------------------------------------------------------------------------------- */
 
-int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, const struct lk__how *how,
-                     struct lk__hold **hold)
+int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind,
+                     const struct lk__how *how, struct lk__hold **hold)
 {
     int rc = lk__op_enterby(op, handle, kind, how->limit_us);
     if (rc != 0)
@@ -165,9 +165,10 @@ int lk__op_leavelock(struct lk__op *op, const struct lk__how *how, int code)
 int lk__op_checkagain(const struct lk__op *op, const struct lk__hold *hold, const struct lk__how *how, bool errorcheck)
 {
     const char *what = op->object->what;
+    if (errorcheck && how->only_try)
+        return lk__op_busy(op, hold, "");
     if (errorcheck)
-        return how->only_try ? lk__op_busy(op, hold, "")
-                             : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
+        return lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
     return hold->holds == INT_MAX ? lk__fail(EAGAIN, "%s: held %d times", what, hold->holds) : 0;
 }
 

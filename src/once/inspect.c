@@ -65,8 +65,9 @@ int lk_once_reset(lk_once_t *o)
     return rc != 0 ? rc : lk__op_leave(&op, reset(op.object));
 }
 
-static int read_info(const struct lk__object *object, lk_onceinfo_t *info)
+static int read_info(const struct lk__op *op, lk_onceinfo_t *info)
 {
+    const struct lk__object *object = op->object;
     const struct lk__command command = lk__object_command(object, &lk__lua_once_info, NULL);
     struct lk__replybuf buf;
     struct lk__once_info_reply reply;
@@ -84,11 +85,4 @@ static int read_info(const struct lk__object *object, lk_onceinfo_t *info)
     return 0;
 }
 
-int lk_once_info(lk_once_t *o, lk_onceinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_onceinfo_t, runner), "lk_onceinfo_t");
-    if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(o), &lk__once_kind);
-    return rc != 0 ? rc : lk__op_leave(&op, read_info(op.object, info));
-}
+LK__INFO_CALL(once, runner)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_info(struct lk__vote *vote, const struct lk__reply *reply)
+static bool read_vote(struct lk__vote *vote, const struct lk__reply *reply)
 {
     struct lk__lock_info_reply info;
     if (!lk__lock_info_read(reply, &info))
@@ -94,12 +94,12 @@ static int none_answers(const struct lk__op *op, const struct lk__ballot *ballot
                     ballot->count, words);
 }
 
-static int ask_all(const struct lk__op *op, lk_redlockinfo_t *info)
+static int read_info(const struct lk__op *op, lk_redlockinfo_t *info)
 {
     struct lk__ballot ballot;
     int rc = 0;
     lk__ballot_begin(&ballot, op->object->client, op->object->client->options->command_timeout_ms);
-    ballot.read = read_info;
+    ballot.read = read_vote;
     for (unsigned i = 0; i < ballot.count; i++)
         ballot.votes[i].command = lk__redlock_command(op->object, &lk__lua_lock_info, NULL);
     lk__ballot_ask(&ballot);
@@ -113,13 +113,4 @@ static int ask_all(const struct lk__op *op, lk_redlockinfo_t *info)
     return rc;
 }
 
-int lk_redlock_info(lk_redlock_t *r, lk_redlockinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_redlockinfo_t, holder), "lk_redlockinfo_t");
-    if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(r), &lk__redlock_kind);
-    if (rc != 0)
-        return rc;
-    return lk__op_leave(&op, ask_all(&op, info));
-}
+LK__INFO_CALL(redlock, holder)

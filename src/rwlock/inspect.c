@@ -32,16 +32,7 @@ static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
     return rc;
 }
 
-int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
-{
-    struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_rwlockinfo_t, writer), "lk_rwlockinfo_t");
-    if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
-    if (rc != 0)
-        return rc;
-    return lk__op_leave(&op, read_info(&op, info));
-}
+LK__INFO_CALL(rwlock, writer)
 
 int lk_rwlock_forceunlock(lk_rwlock_t *rw)
 {

@@ -84,11 +84,11 @@ struct lk__semcall {
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
 };
 
-/* Begin a public call, to be ended with lk__op_leave(). `limit_us`: how long it is to wait, LK__NEVER if it does not wait. */
+/* Begin a public call, to be ended with lk__op_leave(). `limit_us`: as lk__op_enterby() has it. */
 int lk__sem_enter(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 /*
- * Of a call that gives back what `owner` holds, NULL: the calling thread. It begins for an anonymous leased one also when that
- * is over, so that no permit of it is renewed for ever. ENOTSUP for an owner and a counting semaphore.
+ * Of a call that gives back what `owner` holds, NULL: the calling thread. It begins for an anonymous leased one also when
+ * that is over, so that no permit of it is renewed for ever. ENOTSUP for an owner and a counting semaphore.
  */
 int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
 /* End that: what was given back of one that is over had been lost. */
