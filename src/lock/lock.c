@@ -64,14 +64,9 @@ int lk__mutex_acquire(struct lk__op *op, const struct lk__how *how)
 {
     struct lk__acquire acquire;
     struct lk__lock_acquire_args args;
+    lk__op_beginwait(op);
     lk__mutex_plan(&acquire, &args, op, how);
     return lk__acquire_run(&acquire);
-}
-
-static int acquire(struct lk__op *op, const struct lk__how *how)
-{
-    lk__op_beginwait(op);
-    return lk__mutex_acquire(op, how);
 }
 
 int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how)
@@ -82,7 +77,7 @@ int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how)
     if (rc != 0)
         return rc;
     bool again = hold != NULL && lk__mutex_attr(&op)->type != LK_MUTEX_NORMAL;
-    return lk__op_leavelock(&op, how, again ? lock_again(&op, hold, how) : acquire(&op, how));
+    return lk__op_leavelock(&op, how, again ? lock_again(&op, hold, how) : lk__mutex_acquire(&op, how));
 }
 
 static int lock(lk_mutex_t *m, const struct lk__how *how)

@@ -32,6 +32,7 @@ int lk__rwlock_acquire(struct lk__op *op, bool write, const struct lk__how *how)
 {
     struct lk__acquire acquire;
     struct lk__rwlock_acquire_args args;
+    lk__op_beginwait(op);
     lk__rwlock_plan(&acquire, &args, op, write, how);
     return lk__acquire_run(&acquire);
 }

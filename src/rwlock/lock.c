@@ -33,12 +33,6 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write
     return 0;
 }
 
-static int acquire(struct lk__op *op, bool write, const struct lk__how *how)
-{
-    lk__op_beginwait(op);
-    return lk__rwlock_acquire(op, write, how);
-}
-
 int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how *how)
 {
     struct lk__op op;
@@ -46,7 +40,7 @@ int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how
     int rc = lk__op_enterlock(&op, handle, &lk__rwlock_kind, how, &hold);
     if (rc != 0)
         return rc;
-    rc = hold != NULL ? lock_again(&op, hold, write, how->only_try) : acquire(&op, write, how);
+    rc = hold != NULL ? lock_again(&op, hold, write, how->only_try) : lk__rwlock_acquire(&op, write, how);
     return lk__op_leavelock(&op, how, rc);
 }
 
