@@ -84,7 +84,7 @@ struct lk__waiter {
     struct lk__settingsmark *settings; /* NULL, or to be looked at if the machine's settings say so */
     /* Tell that others use the name with the settings `found`; with an error text, if that is the end. */
     void (*disagrees)(struct lk__waiter *waiter, const char *found);
-    /* under waiters->mu: see following.c */
+    /* under waiters->mu: see waiters.c */
     struct lk__waiter *leader; /* whose place in the queue is good for this one, too; NULL: it has its own */
     struct lk__link following; /* in leader->followers */
     struct lk__link followers;
@@ -103,7 +103,7 @@ void lk__waiters_destroy(struct lk__waiters *waiters);
 /* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
-/* --- ears.c: where messages are sharded ------------------------------------------------------------------------ */
+/* --- waiters.c: where messages are sharded ------------------------------------------------------------------------ */
 
 /* By which the waiter hears from now on; NULL: ENOMEM, it does not. */
 struct lk__ear *lk__ear_join(struct lk__waiters *waiters, struct lk__waiter *waiter);
@@ -112,7 +112,7 @@ void lk__ear_leave(struct lk__waiters *waiters, struct lk__waiter *waiter);
 /* What hears by a subscription; for waiters.c's own, too. */
 void lk__ear_onmessage(struct lk__subscription *subscription, const char *payload);
 
-/* --- following.c: waiters of a client behind one of them ---------------------------------------------------------- */
+/* --- waiters.c: waiters of a client behind one of them ---------------------------------------------------------- */
 
 /* Wait behind the waiter `id` of this client, or be hinted at once if that is not to be had any more. */
 void lk__waiter_follow(struct lk__waiters *waiters, struct lk__waiter *waiter, const char *id, int64_t now_us);
@@ -157,7 +157,7 @@ void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
 /* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
 
-/* --- words.c: what is said of a wait ---------------------------------------------------------------------------- */
+/* --- wait.c: what is said of a wait ---------------------------------------------------------------------------- */
 
 /*
  * Tell the log who keeps the waiter waiting for so long, or what: `asked` is an answer, or NULL, there is no connection;
@@ -167,7 +167,7 @@ bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter,
 /* The result's code, with an error text; `explained`: it has one that an answer brought. */
 int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waiter, bool explained);
 
-/* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
+/* --- waiters.c: what a client asks of those who hand something over to it ------------------------------------ */
 
 /*
  * A client's terms, as they travel with its asks: for how long one is a sign of life, in 2048ths of a ms, even; see

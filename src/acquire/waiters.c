@@ -154,3 +154,276 @@ void lk__waiters_destroy(struct lk__waiters *waiters)
     lk__map_free(&waiters->ears);
     lk__mu_destroy(&waiters->mu);
 }
+
+/* --- the channels of a client where messages are sharded: one for each hash tag ----------------------------------- */
+
+/*
+ * Guards: waiters->mu which there are, and who uses them. The hub is never called under it, as it calls us under its own.
+ *
+ * A script can tell those alone who listen at its own slot: so the channel has the tag of the object's keys. All objects
+ * with a tag share it. It stays for a while after its last waiter, as who waited once does so again.
+ */
+
+enum { UNUSED_US = 60000000 };
+
+/* The hash tag of a key, or all of it: what shard() of a script makes of its first key. */
+static const char *tag_of(const struct lk__command *command, size_t *length)
+{
+    const char *key = lk__command_key(command, length), *open = strchr(key, '{');
+    const char *close = open != NULL ? strchr(open, '}') : NULL;
+    if (close == NULL)
+        return key;
+    *length = (size_t)(close - open) - 1;
+    return open + 1;
+}
+
+/* "latchkey:client:<id>:{<tag>}" behind the ear, and the tag once more. */
+static struct lk__ear *make_ear(struct lk__waiters *waiters, const char *tag, size_t length)
+{
+    size_t size = sizeof waiters->channel + length + 4;
+    struct lk__ear *ear = lk__alloc(sizeof *ear + size + length + 1);
+    if (ear == NULL)
+        return NULL;
+    char *channel = (char *)(ear + 1), *copy = channel + size;
+    snprintf(channel, size, "%s:{%.*s}", waiters->channel, (int)length, tag);
+    memcpy(copy, tag, length);
+    ear->waiters = waiters;
+    ear->entry.key = copy;
+    ear->entry.length = (unsigned)length;
+    lk__subscription_init(&ear->subscription, channel, lk__ear_onmessage);
+    return ear;
+}
+
+struct lk__ear *lk__ear_join(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    size_t length;
+    const char *tag = tag_of(&waiter->ask, &length);
+    lk__mu_lock(&waiters->mu);
+    if (waiter->ear == NULL) {
+        struct lk__entry *entry = lk__map_find(&waiters->ears, 0, tag, length);
+        struct lk__ear *ear =
+            entry != NULL ? LK__CONTAINER(entry, struct lk__ear, entry) : make_ear(waiters, tag, length);
+        if (ear != NULL && entry == NULL)
+            lk__map_insert(&waiters->ears, &ear->entry);
+        if (ear != NULL)
+            ear->users++;
+        waiter->ear = ear;
+    }
+    lk__mu_unlock(&waiters->mu);
+    return waiter->ear;
+}
+
+struct sweep {
+    int64_t before_us;
+    struct lk__ear *found;
+};
+
+static void find_unused(struct lk__entry *entry, void *arg)
+{
+    struct sweep *sweep = arg;
+    struct lk__ear *ear = LK__CONTAINER(entry, struct lk__ear, entry);
+    if (ear->users == 0 && ear->unused_us < sweep->before_us)
+        sweep->found = ear;
+}
+
+void lk__ear_leave(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    struct sweep sweep = { lk__now_us() - UNUSED_US, NULL };
+    lk__mu_lock(&waiters->mu);
+    struct lk__ear *ear = waiter->ear;
+    waiter->ear = NULL;
+    if (ear != NULL && ear != &waiters->ear && --ear->users == 0) {
+        ear->unused_us = lk__now_us();
+        lk__map_each(&waiters->ears, find_unused, &sweep);
+        if (sweep.found != NULL)
+            lk__map_remove(&waiters->ears, &sweep.found->entry);
+    }
+    lk__mu_unlock(&waiters->mu);
+    if (sweep.found == NULL)
+        return;
+    if (sweep.found->listening)
+        lk__hub_unsubscribe(waiters->hub, &sweep.found->subscription);
+    lk__free(sweep.found);
+}
+
+/* --- waiters of a client behind one of them: its place in the queue is good for all of them ----------------------- */
+
+/*
+ * Guards: waiters->mu who follows whom. A leader is no follower.
+ *
+ * A waiter that finds another one of its client at the end of the queue takes no place of its own, if both may have the
+ * object together. It keeps the other one's arrival number, and does not ask by itself. When the leader is granted, all
+ * followers ask, with that number, so they come in before all who came after the leader. When the leader gives up, one of
+ * them takes its place: the last one, which is likely to wait longest. A leader that is not heard of, as its thread is in a
+ * signal handler, say, loses its followers to the first of them that notices.
+ */
+
+static struct lk__waiter *follower_at(struct lk__link *link)
+{
+    return LK__CONTAINER(link, struct lk__waiter, following);
+}
+
+void lk__waiter_stopfollowing(struct lk__waiter *waiter)
+{
+    if (waiter->leader == NULL)
+        return;
+    lk__list_remove(&waiter->following);
+    waiter->leader = NULL;
+}
+
+void lk__waiter_follow(struct lk__waiters *waiters, struct lk__waiter *waiter, const char *id, int64_t now_us)
+{
+    lk__mu_lock(&waiters->mu);
+    struct lk__entry *entry = lk__map_find(&waiters->by_id, 0, id, strlen(id));
+    struct lk__waiter *leader = entry != NULL ? LK__CONTAINER(entry, struct lk__waiter, entry) : NULL;
+    lk__waiter_stopfollowing(waiter);
+    if (leader == NULL || leader == waiter || leader->leader != NULL || leader->granted.server_us != 0) {
+        waiter->hinted = true; /* it has left the queue, or is about to */
+    } else {
+        if (leader->heard_us == 0)
+            leader->heard_us = now_us;
+        waiter->leader = leader;
+        lk__list_append(&leader->followers, &waiter->following);
+    }
+    lk__mu_unlock(&waiters->mu);
+}
+
+void lk__waiter_bringin(struct lk__waiter *leader)
+{
+    for (struct lk__link *l; (l = lk__list_first(&leader->followers)) != NULL;) {
+        struct lk__waiter *follower = follower_at(l);
+        lk__waiter_stopfollowing(follower);
+        follower->hinted = true;
+        lk__parker_signal(&follower->parker, LK__WOKEN);
+    }
+}
+
+/* All who follow `leader` follow `waiter`, which is one of them, from now on. */
+static void succeed(struct lk__waiter *leader, struct lk__waiter *waiter, int64_t now_us)
+{
+    lk__waiter_stopfollowing(waiter);
+    waiter->heard_us = now_us;
+    for (struct lk__link *l; (l = lk__list_first(&leader->followers)) != NULL;) {
+        struct lk__waiter *follower = follower_at(l);
+        lk__list_remove(l);
+        lk__list_append(&waiter->followers, l);
+        follower->leader = waiter;
+    }
+}
+
+void lk__waiter_handon(struct lk__waiter *leader, int64_t now_us)
+{
+    struct lk__link *last = lk__list_last(&leader->followers);
+    if (last == NULL)
+        return;
+    struct lk__waiter *follower = follower_at(last);
+    succeed(leader, follower, now_us);
+    follower->hinted = true;
+    lk__parker_signal(&follower->parker, LK__WOKEN);
+}
+
+bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, int64_t now_us, int64_t silence_us)
+{
+    lk__mu_lock(&waiters->mu);
+    struct lk__waiter *leader = waiter->leader;
+    if (leader != NULL && now_us - leader->heard_us > silence_us)
+        succeed(leader, waiter, now_us);
+    bool led = waiter->leader != NULL;
+    lk__mu_unlock(&waiters->mu);
+    return led;
+}
+
+/* --- what a client asks of those who hand something over to it ---------------------------------------------------- */
+
+/*
+ * How long it is to count as alive after each ask, and how long a claim has to last for it.
+ *
+ * Both follow from its own options, and whoever hands over may have others. So they travel with each ask, in the
+ * fraction of a number that queue.lua adds to the server's milliseconds: of 2048ths, 128 for each step of the
+ * liveness, and 2 for each step of the claim; 1 is added by an ask whose waiter no message would reach. Two steps have a
+ * whole number as their ratio, or nearly so. What most clients ask for, which have the default times, is no fraction: the
+ * server is much faster with whole numbers.
+ */
+
+/* RESTS_MS: as queue.lua has it; a waiter that does not rest has a shorter liveness, and asks accordingly. */
+enum { LIVENESS_STEPS = 16, RESTS_MS = 40000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+enum { REST_POLL_MIN_MS = 1000 }; /* a client that shall ask more often than by default does not rest */
+
+/* As terms_of() of queue.lua has it. */
+static int64_t claim_of_step(int step)
+{
+    return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
+}
+
+/* `leased`: see lk__handover_terms(). */
+static int64_t claim_of(const struct lk__options *options, bool leased)
+{
+    int64_t claim_ms = 2 * options->command_timeout_ms;
+    if (claim_ms < CLAIM_MIN_MS)
+        claim_ms = CLAIM_MIN_MS;
+    if (claim_ms < LK__SKEWS_MIN * options->clock_skew_ms) /* of which clock_skew is not trusted */
+        claim_ms = LK__SKEWS_MIN * options->clock_skew_ms;
+    return leased && claim_ms > options->lease_ms ? options->lease_ms : claim_ms;
+}
+
+/*
+ * A waiter that asks often enough finds a claim of which no message told before it ends, and then doubts the subscription
+ * itself. One that asks rarely may find each claim too late; there pings find out, as often as polls come.
+ */
+int64_t lk__handover_pingms(const struct lk__options *options)
+{
+    int64_t asks_ms = lk__handover_liveness(options) / 3 * 6 / 5;
+    bool finds = asks_ms + options->command_timeout_ms <= claim_of(options, true);
+    return finds ? LK__NEVER : options->poll_ms;
+}
+
+int64_t lk__handover_liveness(const struct lk__options *options)
+{
+    int64_t polls_ms = 3 * options->poll_ms;
+    if (polls_ms > RESTS_MS / 2 && !options->no_pubsub)
+        polls_ms = RESTS_MS / 2;
+    return polls_ms > LK__LIVENESS_MIN_MS ? polls_ms : LK__LIVENESS_MIN_MS;
+}
+
+int64_t lk__handover_rest(const struct lk__options *options)
+{
+    if (options->no_pubsub || options->poll_ms < REST_POLL_MIN_MS)
+        return 0;
+    return 3 * options->poll_ms > RESTS_MS ? 3 * options->poll_ms : RESTS_MS;
+}
+
+/* The 2048ths of a liveness of at least that, without a claim. */
+static int64_t liveness_2048ths(int64_t least_ms)
+{
+    int64_t liveness_ms = LK__LIVENESS_MIN_MS;
+    int step = 0;
+    while (liveness_ms < least_ms && step < LIVENESS_STEPS - 1) {
+        liveness_ms *= 2;
+        step++;
+    }
+    return liveness_ms * 2048 + 128 * (int64_t)step;
+}
+
+int64_t lk__handover_restterms(const struct lk__options *options)
+{
+    return liveness_2048ths(lk__handover_rest(options)) - liveness_2048ths(lk__handover_liveness(options));
+}
+
+int64_t lk__handover_lasts(const struct lk__options *options, bool leased, bool rested)
+{
+    int64_t silent_ms = liveness_2048ths(lk__handover_liveness(options)) / 2048;
+    if (rested)
+        silent_ms = liveness_2048ths(lk__handover_rest(options)) / 2048 + LK__LIVENESS_MIN_MS; /* it may be called */
+    return silent_ms + claim_of(options, leased);
+}
+
+int64_t lk__handover_terms(const struct lk__options *options, bool leased)
+{
+    int64_t claim_ms = claim_of(options, leased);
+    int claim_step = 1; /* 0: CLAIM_MIN_MS */
+    while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
+        claim_step++;
+    if (claim_ms == CLAIM_MIN_MS)
+        claim_step = 0; /* as queue.lua has it */
+    return liveness_2048ths(lk__handover_liveness(options)) + 2 * (int64_t)claim_step;
+}

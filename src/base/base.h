@@ -26,7 +26,7 @@ struct lk__link {
     struct lk__link *next, *prev; /* both NULL: in no list */
 };
 
-/* --- clock.c, deadline.c: one clock for everything that is counted here ------------------ */
+/* --- clock.c, api.c: one clock for everything that is counted here ------------------ */
 
 /* Microseconds on CLOCK_BOOTTIME, which counts suspended time too: no lease outlives a suspend unseen. */
 int64_t lk__now_us(void);

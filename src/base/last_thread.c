@@ -180,3 +180,11 @@ void lk__process_onend(void (*end)(void))
     atomic_store(&onend_handler, end);
     lk__thread_onlast(look);
 }
+
+/* --- a thread of the library, or words for why there is none ------------------------------------------------------ */
+
+int lk__thread_start(pthread_t *thread, const char *name, void *(*begin)(void *), void *arg)
+{
+    int rc = lk__thread_spawn(thread, name, begin, arg);
+    return rc == 0 ? 0 : lk__fail(ENOMEM, "no thread could be started for %s: %s", name, strerrordesc_np(rc));
+}

@@ -130,7 +130,7 @@ bool lk__handle_isinherited(struct lk__handle handle);
 bool lk__handle_isreadable(struct lk__handle handle);
 const char *lk__handle_name(struct lk__handle handle); /* for words */
 
-/* --- inherited.c: handles that belong to another process ------------------------------------------------------- */
+/* --- handles that belong to another process ------------------------------------------------------- */
 
 /*
  * These three: under the process state's mu. The binding that this process has for the handle; NULL: none of that name

@@ -170,7 +170,7 @@ bool lk__object_settle(struct lk__object *object);
 /* Is the object held, by a good lease that is renewed, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
 
-/* --- counts.c: what statistics have ------------------------------------------------------------------------------- */
+/* --- what statistics have ------------------------------------------------------------------------------- */
 
 /* So many threads more want it, or less. */
 static inline void lk__object_addwaiting(struct lk__object *object, int more)

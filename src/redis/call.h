@@ -76,7 +76,7 @@ bool lk__answer_read(const struct lk__script *script, const struct lk__reply *re
 /* EPROTO, with an error text: this is no answer that the script gives. */
 int lk__call_garbled(const char *what);
 
-/* --- acl.c ----------------------------------------------------------------------------------------------- */
+/* --- way.c: rights ----------------------------------------------------------------------------------------- */
 
 /*
  * 0, or EACCES when the user of this node lacks one of `commands` ("del exists ..."), as far as it is

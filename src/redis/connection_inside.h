@@ -113,7 +113,7 @@ void lk__conn_flush(struct lk__conn *conn);
  */
 void lk__conn_tellofroom(struct lk__conn *conn);
 
-/* --- stalled.c -------------------------------------------------------------------------------------------- */
+/* --- receive.c: a leader that stands still ---------------------------------------------------------------- */
 
 int64_t lk__conn_lookevery(const struct lk__conn *conn);
 /*

@@ -11,6 +11,7 @@
  * they came, as many as there is room for, and nobody who comes later passes them.
  */
 #include "redis/connection_inside.h"
+#include "redis/command.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -556,4 +557,14 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
         atomic_store(&request->state, LK__IDLE);
     }
     lk__mu_unlock(&conn->mu);
+}
+
+/* --- what a call of a script is made of, before it is sent; send.c writes it -------------------------------------- */
+
+const char *lk__command_key(const struct lk__command *command, size_t *length)
+{
+    const char *key;
+    memcpy(&key, (const char *)command->keys + command->script->key_at[0], sizeof key);
+    *length = strlen(key);
+    return key;
 }

@@ -15,10 +15,12 @@
 #include "redis/sentinels.h"
 #include "redis/reach.h"
 #include "redis/sentinel.h"
+#include "redis/master.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <stdlib.h>
 
 enum { PING_US = 10000000, PAUSE_MAX_US = 5000000, ANEW_US = 2000000 };
 
@@ -473,4 +475,147 @@ void lk__sentinels_free(struct lk__sentinels *sentinels)
     if (sentinels->news_fd >= 0)
         lk__fd_close(sentinels->news_fd);
     lk__free(sentinels);
+}
+
+/* --- what one Sentinel is asked, and what it answers -------------------------------------------------------------- */
+
+/*
+ * The question and the subscription go in one write, so the Sentinel takes them in one turn of its loop, and nothing
+ * happens between them.
+ */
+
+static int say_all(const struct lk__talk *talk)
+{
+    const struct lk__options *o = talk->options;
+    const char *address[3] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", o->service };
+    const char *epoch[3] = { "SENTINEL", "MASTER", o->service };
+    const char *moved[2] = { "SUBSCRIBE", "+switch-master" }, *replaced[2] = { "SUBSCRIBE", "+monitor" };
+    int rc = lk__talk_auth(talk);
+    if (rc == 0)
+        rc = lk__talk_say(talk, 3, address);
+    if (rc == 0)
+        rc = lk__talk_say(talk, 3, epoch);
+    if (rc == 0)
+        rc = lk__talk_say(talk, 2, moved);
+    return rc == 0 ? lk__talk_say(talk, 2, replaced) : rc;
+}
+
+/* The next answer, which is no error. */
+static int hear(const struct lk__talk *talk, const char *refused)
+{
+    int rc = lk__talk_hear(talk);
+    if (rc != 0 || talk->stream->filling->type != LK__ERROR)
+        return rc;
+    rc = lk__talk_refused(talk, refused);
+    return rc == EACCES ? rc : ENOTCONN; /* it may be no Sentinel now, or know less than it will */
+}
+
+static int hear_address(const struct lk__talk *talk, struct lk__word *says)
+{
+    int rc = hear(talk, "what is there does not tell where a master is");
+    const struct lk__reply *reply = talk->stream->filling;
+    if (rc != 0)
+        return rc;
+    if (reply->type == LK__NIL)
+        return lk__talk_fail(talk, ENOTCONN, "the Sentinel knows no such master", talk->options->service);
+    const char *host = lk__reply_text(reply, 0), *port = lk__reply_text(reply, 1);
+    long number = strtol(port, NULL, 10);
+    if (reply->type != LK__ARRAY || host[0] == '\0' || strlen(host) > LK__HOST_MAX || number < 1 || number > UINT16_MAX)
+        return lk__talk_fail(talk, EPROTO, "what answers is no Sentinel", "");
+    strcpy(says->host, host);
+    says->port = (int)number;
+    return 0;
+}
+
+/* The number of the failover that made it master, a field among others. */
+static int hear_epoch(const struct lk__talk *talk, struct lk__word *says)
+{
+    int rc = hear(talk, "the Sentinel does not tell more of the master");
+    const struct lk__reply *reply = talk->stream->filling;
+    for (unsigned i = 0; rc == 0 && i + 1 < reply->count; i += 2)
+        if (strcmp(lk__reply_text(reply, i), "config-epoch") == 0) {
+            says->epoch = strtoll(lk__reply_text(reply, i + 1), NULL, 10);
+            return 0;
+        }
+    return rc != 0 ? rc : lk__talk_fail(talk, EPROTO, "what answers is no Sentinel", "");
+}
+
+static int hear_welcome(const struct lk__talk *talk, bool *refused)
+{
+    int rc = hear(talk, "the Sentinel refuses the user or the password");
+    *refused = rc == EACCES;
+    return rc;
+}
+
+int lk__sentinel_ask(const struct lk__talk *talk, struct lk__word *says, bool *refused)
+{
+    int rc = say_all(talk);
+    *refused = false;
+    if (rc == 0 && talk->login.password != NULL)
+        rc = hear_welcome(talk, refused);
+    if (rc == 0)
+        rc = hear_address(talk, says);
+    if (rc == 0)
+        rc = hear_epoch(talk, says);
+    if (rc == 0)
+        rc = hear(talk, "the Sentinel refuses the channel +switch-master");
+    return rc; /* the answer for +monitor is passed over as a message, as it may be refused */
+}
+
+/* --- where is the master now? At the one address, at one of several, or where Sentinels say ----------------------- */
+
+/* The next of `left` things to try has its share of the time, so that those behind it have theirs. */
+static int64_t share_of(const struct lk__search *search, unsigned left)
+{
+    int64_t now_us = lk__now_us();
+    return search->until_us > now_us ? now_us + (search->until_us - now_us) / left : now_us;
+}
+
+void lk__search_begin(struct lk__search *search, struct lk__connector *connector, struct lk__server *server)
+{
+    *search = (struct lk__search){ .connector = connector,
+                                   .server = server,
+                                   .until_us = lk__now_us() + server->options.connect_timeout_ms * 1000,
+                                   .cancel_fd = connector->cancel_fd };
+    if (server->options.service != NULL) {
+        lk__sentinels_search(connector->sentinels);
+        search->cancel_fd = lk__sentinels_newsfd(connector->sentinels);
+    }
+}
+
+/* All of the options, the one where it was last before the others. */
+static int next_listed(struct lk__search *search)
+{
+    const struct lk__options *options = &search->server->options;
+    unsigned count = options->path != NULL ? 1 : options->server_count;
+    if (search->tried == count)
+        return ENOENT;
+    search->place_until_us = share_of(search, count - search->tried);
+    if (options->path == NULL)
+        search->place = &options->servers[(search->server->at + search->tried) % count];
+    search->tried++;
+    return 0;
+}
+
+/* What a Sentinel says, unless that was tried; then what the next one says. */
+static int next_announced(struct lk__search *search, char *errmsg, size_t size)
+{
+    int rc = lk__sentinels_next(search->connector->sentinels, search->until_us, &search->place, errmsg, size);
+    search->place_until_us = share_of(search, rc == 0 && !lk__sentinels_agree(search->connector->sentinels) ? 2 : 1);
+    search->tried += rc == 0;
+    return rc == ENOTCONN && search->tried > 0 ? ENOENT : rc;
+}
+
+int lk__search_next(struct lk__search *search, char *errmsg, size_t size)
+{
+    return search->server->options.service != NULL ? next_announced(search, errmsg, size) : next_listed(search);
+}
+
+void lk__search_found(const struct lk__search *search)
+{
+    const struct lk__options *options = &search->server->options;
+    if (options->service != NULL)
+        lk__sentinels_found(search->connector->sentinels);
+    else if (search->place != NULL)
+        search->server->at = (unsigned)(search->place - options->servers);
 }

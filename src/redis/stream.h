@@ -71,7 +71,7 @@ int lk__stream_take(struct lk__stream *stream);
 /* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
 int lk__stream_next(struct lk__stream *stream);
 
-/* --- echo.c ---------------------------------------------------------------------------------------------- */
+/* --- stream.c: is an answer in its place? ----------------------------------------------------------------- */
 
 /* "*2 $4 ECHO $20 <number>", in the form of the protocol. */
 enum { LK__ECHO_LENGTH = 41 };

@@ -43,7 +43,7 @@ void lk__tls_end(void);
 bool lk__tls_enter(void);
 void lk__tls_leave(void);
 
-/* --- tls_context.c: what the options say, and the files they name ------------------------------------------ */
+/* --- tls.c: what the options say, and the files they name ------------------------------------------ */
 
 /* 0; ENOMEM; EINVAL with words: a file cannot be read, or is not what it should be. */
 int lk__tls_context(SSL_CTX **context, const struct lk__tlsoptions *options, char *errmsg, size_t size);

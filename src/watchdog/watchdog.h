@@ -6,11 +6,9 @@
  * renewal needs was allocated when the lease was made.
  *
  * lease.c     a lease: made, taken, lost, ended          outbox.c    commands resent until answered
- * requests.c  what is said of requests that set it       window.c    requests under way
- * renewal.c   renewals: sent, answered, failed           losses.c    the log's lines of losses
- * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, the thread
- * spare.c     memory for the next leases and entries    quorum.c   a lease that several servers have
- * notice.c    who the client is, told to its servers
+ * renewal.c   requests that set it again                 window.c    requests under way
+ * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, memory, the thread
+ * notice.c    who the client is, told to its servers     quorum.c    a lease that several servers have
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H

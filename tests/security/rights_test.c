@@ -81,7 +81,7 @@ static void add_plain_commands(struct words *rights, const char *path)
     char *text = source_text(path);
     bool sends = strstr(text, "redisFormatCommand") != NULL || strstr(text, "lk__wire_make(") != NULL ||
                  strstr(text, "lk__talk_say(") != NULL;
-    if (!sends || strstr(path, "/sentinel.c") != NULL) {
+    if (!sends || strstr(path, "/sentinels.c") != NULL) {
         free(text);
         return;
     }
