@@ -567,7 +567,7 @@ static bool may_be_refused(const struct machine *machine)
     return wrong[NO_SCRIPTS].from_ns != 0 && wrong[CUT].from_ns < wrong[NO_SCRIPTS].until_ns;
 }
 
-/* Who is known to have held is described while it lives, and says who it is. */
+/* Who is known to have held is described while it lives, and says who it is. What a cut took is put up again after a second. */
 static void judge_description(struct driver *driver, unsigned number)
 {
     const struct client *client = &driver->shared->clients[number];
@@ -575,7 +575,8 @@ static void judge_description(struct driver *driver, unsigned number)
     lk_who_t who = LK_WHO_INIT;
     int64_t now_ns = true_ns();
     if (client->id[0] == '\0' || now_ns < client->known_ns + LATE_MS * NS_PER_MS || now_ns < driver->allowed_ns ||
-        is_excused(machine, now_ns - LATE_MS * NS_PER_MS) || was(machine, FULL, now_ns - LATE_MS * NS_PER_MS))
+        is_excused(machine, now_ns - LATE_MS * NS_PER_MS) || was(machine, FULL, now_ns - LATE_MS * NS_PER_MS) ||
+        was(machine, CUT, now_ns - 2 * LATE_MS * NS_PER_MS))
         return;
     int code = lk_inspect_who(driver->client, client->id, &who);
     bool said = client->is_described && client->may_describe;
