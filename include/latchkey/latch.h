@@ -165,6 +165,7 @@ LK_API LK_SHOULD_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
  *             ENOTCONN   no server would serve it, nothing was done
  *             EIO        sent, answer lost: it may have been set
  *             EPROTO     the key holds something that is no count; unchanged
+ *             ESTALE     it is anonymous, and over; nothing was done
  *             EACCES ENOSPC ECANCELED ENOMEM  nothing was done
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
@@ -182,6 +183,8 @@ LK_API LK_SHOULD_CHECK int lk_latch_setcount(lk_latch_t *l, unsigned n);
  *                        trying for half a minute, and it counts once. If no server
  *                        is reached by then (lk_errorsettles()), once or not at all
  *             EPROTO     the key holds something that is no count; unchanged
+ *             ESTALE     it is anonymous, and this client's lease of it was lost: there
+ *                        is nothing to count down any more
  *             EACCES ENOSPC ECANCELED EINVAL ENOMEM  nothing was done
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
@@ -204,7 +207,8 @@ LK_API LK_SHOULD_CHECK int lk_latch_countdownby(lk_latch_t *l, unsigned n);
  *
  *   n         written on success only; 0: open, or there is none
  *
- * Returns     0, EINVAL (n is NULL), ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Returns     0, EINVAL (n is NULL), ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM;
+ *             ESTALE: it is anonymous, and this client's lease of it was lost
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
