@@ -29,13 +29,3 @@ void lk_free(void *memory)
 {
     lk__free(memory);
 }
-
-/* --- the end of a secret: what held it is overwritten before it is freed ------------------------------------------ */
-
-void lk__wipe(char *secret)
-{
-    if (secret == NULL)
-        return;
-    explicit_bzero(secret, strlen(secret));
-    lk__free(secret);
-}
