@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGINS_WITHIN_MS = 20, AWAITED_US = 100000, PEEK_US = 5000, LEAVE_WITHIN_MS = 5000 };
+enum { BEGINS_WITHIN_MS = 200, AWAITED_US = 100000, PEEK_US = 5000, LEAVE_WITHIN_MS = 5000 };
 
 /* --- calls under way ------------------------------------------------------------------------------------- */
 
