@@ -20,18 +20,15 @@ enum lk__manner { LK__BY_SHA1, LK__BY_TEXT, LK__BY_ASKING };
 struct lk__judged {
     enum lk__ruling ruling;
     enum lk__manner manner; /* of AGAIN: how it goes */
-    int code;        /* of PASSES and REFUSED: what the request ends with, if that is its end */
-    bool elsewhere;  /* of AGAIN and PASSES: another node has the key */
-    bool half;       /* a part may have been done */
-    bool scattered;  /* of PASSES: the cluster moves some of its keys */
-    bool wrong_type; /* of REFUSED: a key is of another type */
-    bool no_master;  /* the server became a replica */
+    int code;               /* of PASSES and REFUSED: what the request ends with, if that is its end */
+    bool elsewhere;         /* of AGAIN and PASSES: another node has the key */
+    bool half;              /* of PASSES and REFUSED: a part may have been done */
+    bool scattered;         /* of PASSES: the cluster moves some of its keys */
+    bool wrong_type;        /* of REFUSED: a key is of another type */
+    bool no_master;         /* of PASSES: the server became a replica */
 };
 
-/*
- * How often in a row a request may be told to go elsewhere. Then, or if the node that it is to go to was not met yet, that
- * passes.
- */
+/* So often in a row a request may be told to go elsewhere. Then the ruling is PASSES, as for a node not met yet. */
 enum { LK__HOPS_MAX = 5 };
 
 /*
@@ -41,15 +38,15 @@ enum { LK__HOPS_MAX = 5 };
 struct lk__judged lk__judge(struct lk__node *at, struct lk__request *request, const struct lk__reply *reply, bool as_text);
 
 /*
- * The same of a request whose answer was copied and is there. A lane to a server that is no master any more is made anew,
- * which finds the master.
+ * Judge a request by the copy of its answer. The lane is made anew if the server is no master any more, because that finds
+ * the master. Not under the lock of a connection.
  */
 struct lk__judged lk__node_judge(struct lk__node *at, enum lk__lane lane, struct lk__request *request, bool as_text);
-/* That lane, where lk__judge() was called. */
+/* Have the lane made anew if the ruling says that the server is no master: after lk__judge(), which cannot do so. */
 void lk__node_leavereplica(struct lk__node *at, enum lk__lane lane, const struct lk__request *request,
                            const struct lk__judged *judged);
 
-/* Words for a refusal: with the key, where access rules keep that from us. Returns the code. */
+/* Set the error text of a ruling, with the key where access rules do not cover it. Returns the ruling's code. */
 int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command,
                     const struct lk__reply *reply);
 
