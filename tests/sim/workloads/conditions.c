@@ -352,26 +352,24 @@ static void signal_one(struct person *person, const struct hold *hold)
     struct objects *objects = fleet->objects;
     bool all = model->has_broadcasts && luck_onein(&person->luck, 8);
     unsigned loss = fleet_loss(fleet), killing = model->killing;
-    bool was_certain[FLEET_MACHINES][SEATS];
-    uint64_t tokens[FLEET_MACHINES][SEATS];
+    struct seat before[FLEET_MACHINES][SEATS];
     for (unsigned i = 0; i < FLEET_MACHINES; i++)
-        for (unsigned n = 0; n < SEATS; n++) {
-            was_certain[i][n] = model->seats[i][n].is_taken && model->seats[i][n].is_certain;
-            tokens[i][n] = model->seats[i][n].token;
-        }
+        for (unsigned n = 0; n < SEATS; n++)
+            before[i][n] = model->seats[i][n];
     int code = all ? lk_cond_broadcast(&objects->cond) : lk_cond_signal(&objects->cond);
     must(code == 0 || (!fleet->is_faultless && (code == ENOTCONN || code == EIO)), "a signal returned %s",
          code_name(code));
     int64_t now_ns = true_ns();
     if (code != 0 || !fleet_kept(fleet, loss) || killing != model->killing || killing % 2 != 0)
         return;
-    uint32_t still = 0; /* who waited all the time; where one left, it may have had this signal */
+    uint32_t still = 0; /* who certainly waited all the time; where anybody left, it may have had this signal */
     for (unsigned i = 0; i < FLEET_MACHINES; i++)
         for (unsigned n = 0; n < SEATS; n++)
-            if (was_certain[i][n] && model->seats[i][n].is_taken && model->seats[i][n].token == tokens[i][n])
-                still |= bit_of(i, n);
-            else if (was_certain[i][n])
+            if (before[i][n].is_taken &&
+                !(model->seats[i][n].is_taken && model->seats[i][n].token == before[i][n].token))
                 return;
+            else if (before[i][n].is_taken && before[i][n].is_certain)
+                still |= bit_of(i, n);
     if (still != 0)
         owe(model, hold != NULL && hold->is_good && hold->until_ns > now_ns ? hold->token : 0, now_ns, still, all);
 }
