@@ -224,12 +224,12 @@ static void read_count(struct fleet *fleet, struct latch *latch, lk_latch_t *han
          done);
 }
 
-/* Of one that nobody ever set nothing is known. */
+/* Of one that nobody ever set nothing is known. Threads have names of their own, because none is destroyed while one waits. */
 static void ask_for_none(struct person *person)
 {
     lk_latch_t latch;
     char name[32];
-    snprintf(name, sizeof name, "never%u", (unsigned)luck_below(&person->luck, 1000));
+    snprintf(name, sizeof name, "never%u-%u", person->number, (unsigned)luck_below(&person->luck, 1000));
     assert_lk(0, lk_latch_init(&latch, person->fleet->client, name, NULL));
     int code = luck_onein(&person->luck, 2) ? lk_latch_waitfor(&latch, 50) : lk_latch_countdown(&latch);
     must(code == ENOENT || (!person->fleet->is_faultless && (code == EIO || code == ENOTCONN)),
