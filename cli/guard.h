@@ -31,7 +31,7 @@ int guard_open(struct guard *guard, struct settings *settings, const char *name)
 int guard_take(struct guard *guard, const lk_how_t *how);
 int guard_remaining(struct guard *guard, int64_t *ms);
 int guard_token(struct guard *guard, uint64_t *token); /* EPERM: readers have none */
-int guard_release(struct guard *guard, bool lost);
+int guard_release(struct guard *guard, bool lost); /* `lost`: a silent server is waited for once */
 
 /* From now on the name stays taken for the time of --hold-at-least: what is held is about to be used. Without it nothing. */
 int guard_keep(struct guard *guard);

@@ -48,14 +48,14 @@ static bool has_duplicates(const struct lk__acquirefsm *a)
     return a->result.duplicates_until.date.us != 0;
 }
 
-/* What was sent is answered. */
+/* The request that was sent has its answer. */
 static void note_answer(struct lk__acquirefsm *a)
 {
     a->sent = a->cut = a->spelled = false;
     a->garbled = 0;
 }
 
-/* What to do now, with nothing new. */
+/* Decide the next step by the time alone. */
 static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us);
 static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us);
 

@@ -17,7 +17,7 @@ struct leaving {
     struct lk__node *at;
     int64_t marked_until_us; /* as that of a call */
     struct lk__judged judged;
-    bool said; /* its script's answer came */
+    bool said; /* its script answered */
     struct lk__answer answer;
 };
 

@@ -84,7 +84,7 @@
         return lk__op_unlock(LK__HANDLE(object), &lk__##kind##_kind, owner);                                           \
     }
 
-/* What a holder may ask and say of its hold: see holder.h. */
+/* Calls of a holder about its hold: see holder.h. */
 #define LK__HOLDER_CALLS(kind)                                                                                         \
     int lk_##kind##_token(lk_##kind##_t *object, uint64_t *token)                                                      \
     {                                                                                                                  \

@@ -567,7 +567,7 @@ static bool may_be_refused(const struct machine *machine)
     return wrong[NO_SCRIPTS].from_ns != 0 && wrong[CUT].from_ns < wrong[NO_SCRIPTS].until_ns;
 }
 
-/* Who is known to have held is described while it lives, and says who it is. What a cut took is put up again after a second. */
+/* Who is known to have held is described while it lives, and says who it is. A description that a cut took returns after a second. */
 static void judge_description(struct driver *driver, unsigned number)
 {
     const struct client *client = &driver->shared->clients[number];
