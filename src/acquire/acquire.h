@@ -71,7 +71,6 @@ struct lk__waiter {
     const char *name;         /* "orders", for tracepoints */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
     bool absent;              /* an ask was told that there is nothing to wait for any more */
-    bool rested;              /* an ask said so */
     struct lk__entry entry;   /* under waiters->mu */
     struct lk__ear *ear;      /* under waiters->mu: by which it hears; NULL: by none yet */
     struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
@@ -88,7 +87,7 @@ struct lk__waiter {
     struct lk__waiter *leader; /* whose place in the queue is good for this one, too; NULL: it has its own */
     struct lk__link following; /* in leader->followers */
     struct lk__link followers;
-    int64_t heard_us; /* of a leader: when it had its last answer, or until when it may rest; 0: it was none yet */
+    int64_t heard_us; /* of a leader: when it had its last answer; 0: it was none yet */
     /* under waiters->mu: what came in since it looked last */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */
@@ -138,12 +137,10 @@ struct lk__attempt {
     struct lk__waiters *waiters;
     struct lk__waiter *waiter;
     struct lk__step step; /* what is to be done next */
-    int64_t began_us;
     bool explained; /* the server said why it refused: the error text has it */
     int asks;       /* how many were sent that may have been carried out */
     bool heard;     /* a message came since the last answer */
     bool led;       /* another waiter may be asking for this one, too */
-    bool rests;     /* the last ask said so */
     bool as_text;   /* the last request had the script's text */
 };
 
@@ -174,16 +171,12 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
  * terms_of() of queue.lua. `leased`: a claim is a hold, and lasts no longer than this client's leases.
  */
 int64_t lk__handover_terms(const struct lk__options *options, bool leased);
-/* How much is added to them by an ask whose waiter rests. */
-int64_t lk__handover_restterms(const struct lk__options *options);
 
 /* A waiter that is not among the first two asks three times within that. */
 int64_t lk__handover_liveness(const struct lk__options *options);
-/* The same of a waiter that rests, see RESTS_MS of queue.lua; 0: none does. */
-int64_t lk__handover_rest(const struct lk__options *options);
 
 /* For how long after its last ask there may be something of a waiter: its place, and what was handed to that. */
-int64_t lk__handover_lasts(const struct lk__options *options, bool leased, bool rested);
+int64_t lk__handover_lasts(const struct lk__options *options, bool leased);
 
 /* How long the subscription may be silent while somebody waits, before it is pinged. */
 int64_t lk__handover_pingms(const struct lk__options *options);

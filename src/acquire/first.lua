@@ -4,13 +4,13 @@
 
 -- `id` gave something back. The note of a claim for the first waiter, the digits of the claim that it wants, and the fraction
 -- of its sign of life; nothing, when it was not heard of lately, hears no message, or its client may have let a claim end:
--- that of `id` did not, to give back is a sign of life. Nothing either, while somebody rests.
+-- that of `id` did not, to give back is a sign of life.
 local function terms_of_first(seen, first, id, now)
     local theirs = client_of(first)
-    local signs = redis.call('ZMSCORE', seen, first, 'resting', theirs)
+    local signs = redis.call('ZMSCORE', seen, first, theirs)
     local sign = tonumber(signs[1] or '0')
     local liveness_ms, claim_ms = terms_of(sign)
-    if is_unheard(sign) or signs[2] or signs[3] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
+    if is_unheard(sign) or signs[2] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
         return nil
     end
     return note_of(sign, now), string.format('%d', claim_ms), sign % 1

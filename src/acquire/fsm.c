@@ -19,10 +19,7 @@ enum {
     MIGRATES_PAUSE_US = 1000000, /* no message tells a newcomer that its slot has moved */
     PASSED_OVER = -1,            /* the place of a head of the queue that hears no message and is passed over */
     SHORT_CLAIM_MS = 100,        /* claims of waiters that hear no message are this short, as they may not notice in time */
-    SLEEP_MIN_US = 5000,         /* a lease that "has 0 ms left" has not ended yet */
-    REST_LEAST_MS = 5000,        /* a lease that ends sooner is waited for awake */
-    REST_PLACES = 120,           /* a little less than CALLED_MAX of queue.lua, as places change */
-    REST_SPREAD_US = 25000       /* those who rest until the same lease ends come one by one */
+    SLEEP_MIN_US = 5000          /* a lease that "has 0 ms left" has not ended yet */
 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -147,30 +144,10 @@ static void pause_next(struct lk__acquirefsm *a, int64_t now_us)
 
 /* --- how long a queued waiter sleeps until it asks again by itself ---------------------------------------------------- */
 
-/*
- * A waiter that has waited for some seconds, for a lease that ends late, says with an ask that it rests. From then on it
- * sleeps for long, and scripts that change something tell it (see call_resting() of queue.lua). All others ask so often
- * that a claim which nobody takes is found by them.
- */
-
 /* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
 static int64_t jittered(int64_t us)
 {
     return us * 4 / 5 + (int64_t)lk__random_below((uint64_t)us * 2 / 5 + 1);
-}
-
-/* Does what is in its way last, and will it be called when something changes? A lease of -1 has no end, or it is not known. */
-static bool may_rest(const struct lk__acquirefsm *a, int64_t left_ms, int64_t place)
-{
-    return a->set.rest_ms > 0 && a->hearing == LK__HEARD && place >= 0 && place < REST_PLACES &&
-           (left_ms == -1 || left_ms >= REST_LEAST_MS);
-}
-
-/* How long it rests. */
-static int64_t rest(const struct lk__acquirefsm *a, int64_t left_ms, int64_t place)
-{
-    int64_t us = jittered(a->set.rest_ms * 1000);
-    return left_ms >= 0 && left_ms < us / 1000 ? (left_ms + 1) * 1000 + place * REST_SPREAD_US : us;
 }
 
 /*
@@ -194,8 +171,6 @@ static int64_t back_off(struct lk__acquirefsm *a, int64_t rank)
  */
 static int64_t nap(struct lk__acquirefsm *a, int64_t left_ms, int64_t rank)
 {
-    if (a->rests && a->may_rest)
-        return rest(a, left_ms, rank);
     int64_t longest_ms = a->hearing == LK__UNHEARD ? back_off(a, rank) : a->set.poll_ms;
     if (rank == PASSED_OVER)
         return jittered(earlier(a->set.retry_min_ms, a->set.backoff_min_ms) * 1000);
@@ -277,7 +252,6 @@ static struct lk__step on_queued(struct lk__acquirefsm *a, int64_t now_us, const
         return use_grant(a, now_us);
     a->again |= a->grant.server_us != 0 && a->grant.epoch != asked->epoch; /* of another server: a hint */
     a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
-    a->may_rest = !a->again && may_rest(a, asked->left_ms, asked->place);
     a->next_us = now_us + (a->again ? HINT_PAUSE_US : nap(a, asked->left_ms, asked->place));
     a->again = false;
     return proceed(a, now_us);
@@ -558,7 +532,6 @@ struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *a, int64_t now_us,
 struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us)
 {
     a->again = true;
-    a->may_rest = false; /* something changed, and the next answer tells what */
     if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
         a->next_us = earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);

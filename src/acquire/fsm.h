@@ -85,7 +85,6 @@ struct lk__acquirefsm_settings {
     int64_t limit_us; /* the end of waiting for other holders, or LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    int64_t rest_ms;                        /* how long it may sleep while it rests; 0: it never does */
     int64_t backoff_min_ms, backoff_max_ms; /* between two asks of one that hears no message; alike: fixed */
     int skew_ms;                            /* clock_skew */
     bool try_only;                          /* do not queue: what is taken is BUSY */
@@ -116,7 +115,7 @@ enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
 
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-/* Its callers read set, result, phase, marking and may_rest, and say in hearing and rests what they know; the rest is its own. */
+/* Its callers read set, result, phase and marking, and say in hearing what they know; the rest is its own. */
 struct lk__acquirefsm {
     struct lk__acquirefsm_settings set;
     struct lk__acquirefsm_result result;
@@ -127,8 +126,6 @@ struct lk__acquirefsm {
     bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
     bool late;        /* an ask was sent though the limit had passed */
     bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */
-    bool may_rest;    /* by the last answer, which no hint followed */
-    bool rests;       /* the last ask said that it rests */
     bool again;       /* a hint came while the ask was in flight: ask soon after its answer */
     bool spelled;     /* the next request carries the script's text */
     bool cut;         /* the last request got no answer */

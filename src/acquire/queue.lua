@@ -6,7 +6,7 @@
 --        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
 --        1 if it hears no message.
 --        Notes have scores below 0, so that they count as no waiter's: client id -> likewise, for the moment at which
---        the client was granted its last claim; `turn`, `resting`, see below
+--        the client was granted its last claim; `turn`, see below
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
@@ -15,11 +15,10 @@ local function client_of(id)
     return string.sub(id, 1, 32)
 end
 
--- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life. With the last waiter goes the
--- note that somebody rests.
+-- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life.
 local function leave(queue, seen, id)
-    local last = redis.call('ZREM', queue, id) == 1 and redis.call('EXISTS', queue) == 0
-    redis.call('ZREM', seen, id, client_of(id), last and 'resting' or id)
+    redis.call('ZREM', queue, id)
+    redis.call('ZREM', seen, id, client_of(id))
 end
 
 -- Evict waiters that were silent for too long, 32 at a time.
@@ -42,20 +41,6 @@ local LASTS, PERIOD_US, PART_US, LEAST_LIVENESS_MS = 4, 12500000, 2500000, 5000
 
 local function sets_ends(now, liveness_ms)
     return now % PERIOD_US < PART_US or liveness_ms >= LEAST_LIVENESS_MS + 1
-end
-
--- A waiter that knows of a lease which ends late does not ask before, it rests: its sign of life lasts at least so long.
--- Note `resting` is there while somebody may rest, see call_resting().
-local RESTS_MS = 40000
-
--- A sign of life; the note of somebody who rests is written with it.
-local function give_sign(seen, id, now, liveness_ms)
-    local now_ms = math.floor(now / 1000)
-    if liveness_ms >= RESTS_MS and liveness_ms * 2048 % 2 == 0 then
-        redis.call('ZADD', seen, now_ms + liveness_ms, id, -now_ms - math.floor(liveness_ms), 'resting')
-    else
-        redis.call('ZADD', seen, now_ms + liveness_ms, id)
-    end
 end
 
 -- The clock went back: a newcomer stands behind all others all the same. Returns its number.
@@ -81,7 +66,7 @@ local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, kno
         others = redis.call('ZCARD', queue)
     end
     local sets = others == 0 or not others or sets_ends(now, liveness_ms)
-    give_sign(seen, id, now, liveness_ms) -- first: a member that is in no queue is evicted
+    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
     if sets then
         lengthen_or_drop(seen, lasts_ms, others == 0)
     end
@@ -359,29 +344,7 @@ local function may_go_on(round, id)
     return false
 end
 
--- Those who rest know of an earlier lease: if what is granted now, or left free, comes to nobody after all, they would find
--- out late. So each is told to ask, and from now on counts as alive for no longer than one that does not rest. Who is near
--- enough to the front for that may rest. `told` was told already.
 local CALLED_MAX = 128
-
-local function call_resting(queue, seen, now, told)
-    if not redis.call('ZSCORE', seen, 'resting') then
-        return
-    end
-    local batch = redis.call('ZRANGE', queue, 0, CALLED_MAX - 1)
-    local signs, deaf = signs_of(seen, batch), {}
-    for i, id in ipairs(batch) do
-        local sign = tonumber(signs[i] or '') or 0
-        if terms_of(sign) >= RESTS_MS and not is_unheard(sign) then
-            local ends = math.floor(now / 1000) + LEAST_LIVENESS_MS + sign % 1 % (1 / 16) -- without its liveness
-            redis.pcall('ZADD', seen, 'XX', ends, id)
-            if id ~= told and not deaf[client_of(id)] then
-                deaf[client_of(id)] = not tell(id, 'F ' .. id)
-            end
-        end
-    end
-    redis.pcall('ZREM', seen, 'resting') -- last: a script that ends before has the next one do it all
-end
 
 -- Nobody gets the object any more. Those near the front are told to ask, from this place on, and each of them that learns it
 -- and leaves tells the next one.
@@ -401,14 +364,16 @@ end
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
 --           Returns the asker if it was among them
-local function pass_to(round, asker, claim_ms, ended, several)
+--
+-- Returns `shut` as well.
+local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.absent, round.turned = round.absent or {}, false
     while not round.shut do
         local batch, signs = next_batch(round, queue, seen, at, size, now)
         if not batch and leave_the_rest(round, queue, seen, now) then
             round.shut = true
-            return reached
+            return reached, round.shut
         elseif not batch then
             batch, signs = next_batch(round, queue, seen, at, size, now)
         end
@@ -427,10 +392,9 @@ local function pass_to(round, asker, claim_ms, ended, several)
                 end
             end
             if has == nil or round.shut then
-                return reached
+                return reached, round.shut
             elseif has then
                 round.given = (round.given or 0) + 1
-                round.claimed = round.claimed or id ~= asker
                 if has == true and not round.unnoted then
                     note_claim(seen, batch, signs, i, size, now, noted)
                 end
@@ -441,24 +405,14 @@ local function pass_to(round, asker, claim_ms, ended, several)
                 left = left - 1
                 reached = id == asker and id or reached
                 if round.free == 0 then
-                    return reached
+                    return reached, round.shut
                 end
             end
         end
         if #batch < size then
-            return reached
+            return reached, round.shut
         end
         at, size = at + left, 32
     end
-end
-
--- As pass_to(), and those who rest are told that something changed. Returns `shut` as well.
-local function hand_over(round, asker, claim_ms, ended, several)
-    local reached = pass_to(round, asker, claim_ms, ended, several)
-    if round.claimed or not asker then
-        call_resting(round.queue, round.seen, round.now)
-    elseif reached and redis.call('EXISTS', round.queue) == 0 then
-        redis.call('ZREM', round.seen, 'resting') -- the asker was the last one
-    end
-    return reached, round.shut
+    return nil, true
 end

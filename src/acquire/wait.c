@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-enum { REST_AFTER_US = 3000000 }; /* so long a waiter is awake at least */
-
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 void lk__waiter_init(struct lk__waiter *waiter)
@@ -32,7 +30,6 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
     const struct lk__options *options = waiters->options;
     settings.liveness_ms = lk__handover_liveness(options);
     settings.poll_ms = lesser(options->poll_ms, settings.liveness_ms / 3);
-    settings.rest_ms = lk__handover_rest(options) / 3;
     settings.backoff_min_ms = lesser(options->backoff_min_ms, settings.liveness_ms / 3);
     settings.backoff_max_ms = lesser(options->backoff_max_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
@@ -136,10 +133,9 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
 }
 
 /* How long the next ask is a sign of life, and whether a message would reach its waiter. */
-static int64_t liveness_of(const struct lk__attempt *attempt, bool rests)
+static int64_t liveness_of(const struct lk__attempt *attempt)
 {
-    int64_t more = rests ? lk__handover_restterms(attempt->waiters->options) : 0;
-    return attempt->waiter->liveness_2048ths + more + !is_heard(attempt->waiters, attempt->waiter);
+    return attempt->waiter->liveness_2048ths + !is_heard(attempt->waiters, attempt->waiter);
 }
 
 /* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */
@@ -166,7 +162,6 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
     attempt->led = false;
     struct lk__node *at = find_node(attempt);
     struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, a->set.command_us);
-    bool rests = now_us - attempt->began_us > REST_AFTER_US && a->may_rest;
     unsigned flags = waiter->patience.over && !waiter->explained ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
@@ -174,7 +169,7 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
         .id = waiter->release->id,
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
-        .liveness_2048ths = liveness_of(attempt, rests),
+        .liveness_2048ths = liveness_of(attempt),
         .arrival = a->result.arrival,
         .settings = mark_of(waiter),
         .flags = flags,
@@ -187,9 +182,6 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
         return lk__acquirefsm_cancel(a, now_us, rc);
     attempt->asks++;
     attempt->as_text = as_text;
-    attempt->rests = rests;
-    waiter->rested |= rests;
-    a->rests = rests;
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
@@ -244,7 +236,7 @@ static void note_place(struct lk__attempt *attempt, int64_t now_us)
         LK__PROBE2(wait, waiter->name, waiter->release->id);
     waiter->machine.hearing = listen_here(attempt->waiters, waiter);
     lk__mu_lock(&attempt->waiters->mu);
-    waiter->heard_us = now_us + (attempt->rests ? waiter->machine.set.rest_ms * 1200 : 0);
+    waiter->heard_us = now_us;
     lk__mu_unlock(&attempt->waiters->mu);
 }
 
@@ -457,10 +449,10 @@ static void finish(struct lk__attempt *attempt)
 
 void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__attempt *attempt)
 {
-    *attempt = (struct lk__attempt){ .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
+    *attempt = (struct lk__attempt){ .waiters = waiters, .waiter = waiter };
     come_in(waiters, waiter);
     atomic_fetch_add(&waiters->hub->waiters, 1);
-    attempt->step = lk__acquirefsm_start(&waiter->machine, attempt->began_us);
+    attempt->step = lk__acquirefsm_start(&waiter->machine, lk__now_us());
     go_on(attempt);
 }
 

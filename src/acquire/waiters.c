@@ -19,15 +19,6 @@ static void wake(struct lk__waiter *waiter)
     lk__parker_signal(&waiter->parker, LK__WOKEN);
 }
 
-/* It is to ask; a leader that rested does so no more. */
-static void hint(struct lk__waiter *waiter)
-{
-    int64_t now_us = lk__now_us();
-    waiter->hinted = true;
-    if (waiter->heard_us > now_us)
-        waiter->heard_us = now_us;
-}
-
 static void hint_entry(struct lk__entry *entry, void *arg)
 {
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
@@ -35,7 +26,7 @@ static void hint_entry(struct lk__entry *entry, void *arg)
         return; /* the leader asks */
     if (arg != NULL && waiter->ear != arg)
         return; /* it hears by another one */
-    hint(waiter);
+    waiter->hinted = true;
     wake(waiter);
 }
 
@@ -79,7 +70,7 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     struct lk__grant grant = { .epoch = lk__hub_messageepoch(waiters->hub) };
     lk__waiter_stopfollowing(waiter); /* a copy of its ask took a place of its own */
     if (payload[0] == 'F') {
-        hint(waiter);
+        waiter->hinted = true;
     } else if (read_grant(id + length, &grant)) {
         waiter->granted = grant;
         lk__waiter_bringin(waiter);
@@ -345,9 +336,7 @@ bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, in
  * server is much faster with whole numbers.
  */
 
-/* RESTS_MS: as queue.lua has it; a waiter that does not rest has a shorter liveness, and asks accordingly. */
-enum { LIVENESS_STEPS = 16, RESTS_MS = 40000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
-enum { REST_POLL_MIN_MS = 1000 }; /* a client that shall ask more often than by default does not rest */
+enum { LIVENESS_STEPS = 16, LIVENESS_MAX_MS = 20000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
 
 /* As terms_of() of queue.lua has it. */
 static int64_t claim_of_step(int step)
@@ -380,16 +369,9 @@ int64_t lk__handover_pingms(const struct lk__options *options)
 int64_t lk__handover_liveness(const struct lk__options *options)
 {
     int64_t polls_ms = 3 * options->poll_ms;
-    if (polls_ms > RESTS_MS / 2 && !options->no_pubsub)
-        polls_ms = RESTS_MS / 2;
+    if (polls_ms > LIVENESS_MAX_MS && !options->no_pubsub)
+        polls_ms = LIVENESS_MAX_MS;
     return polls_ms > LK__LIVENESS_MIN_MS ? polls_ms : LK__LIVENESS_MIN_MS;
-}
-
-int64_t lk__handover_rest(const struct lk__options *options)
-{
-    if (options->no_pubsub || options->poll_ms < REST_POLL_MIN_MS)
-        return 0;
-    return 3 * options->poll_ms > RESTS_MS ? 3 * options->poll_ms : RESTS_MS;
 }
 
 /* The 2048ths of a liveness of at least that, without a claim. */
@@ -404,17 +386,9 @@ static int64_t liveness_2048ths(int64_t least_ms)
     return liveness_ms * 2048 + 128 * (int64_t)step;
 }
 
-int64_t lk__handover_restterms(const struct lk__options *options)
+int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
 {
-    return liveness_2048ths(lk__handover_rest(options)) - liveness_2048ths(lk__handover_liveness(options));
-}
-
-int64_t lk__handover_lasts(const struct lk__options *options, bool leased, bool rested)
-{
-    int64_t silent_ms = liveness_2048ths(lk__handover_liveness(options)) / 2048;
-    if (rested)
-        silent_ms = liveness_2048ths(lk__handover_rest(options)) / 2048 + LK__LIVENESS_MIN_MS; /* it may be called */
-    return silent_ms + claim_of(options, leased);
+    return liveness_2048ths(lk__handover_liveness(options)) / 2048 + claim_of(options, leased);
 }
 
 int64_t lk__handover_terms(const struct lk__options *options, bool leased)

@@ -10,10 +10,7 @@
 --
 -- both  the keys of the condition and of its mutex, by their names; mine, as `record` has it
 
--- Who waits for long rests, see queue.lua, but while a signal is under way: then who asks is told of a lease that is too
--- short for it, and waiters of two clients are told to ask.
-local WAITS_MS, NO_LEASE = 4999, -1
-local WATCHERS, LOOKED_AT = 2, 16
+local NO_LEASE = -1 -- what a waiter of the condition is told of the lease before it
 local MOVES_MAX = 100 -- others wait while a script runs
 
 -- Do two records name one mutex? Whether Redisson shares it each client says for itself, as it does for mutexes.
@@ -41,23 +38,6 @@ local function end_condition(both)
     end
 end
 
--- What a waiter of the condition is told of the lease before it, and of its place: wherever it stands, it may rest.
-local PLACE_MAX = 64
-
-local function outlook(both, place)
-    return redis.call('EXISTS', both.moved) == 1 and WAITS_MS or NO_LEASE, math.min(place, PLACE_MAX)
-end
-
--- Does it rest, and hear when it is called?
-local function may_be_called(sign)
-    return terms_of(sign) >= RESTS_MS and not is_unheard(sign)
-end
-
--- The sign of life of one that was called.
-local function sign_called(sign, now)
-    return math.floor(now / 1000) + LEAST_LIVENESS_MS + sign % 1 % (1 / 16) -- without its liveness
-end
-
 -- Move these waiters, in this order. A script that ends in between leaves some that are nowhere: those count as woken, and
 -- queue when they ask. It begins with what a server out of memory allows.
 local function move(both, ids, signs, now)
@@ -65,54 +45,25 @@ local function move(both, ids, signs, now)
     redis.call('ZREM', both.alive, unpack(ids))
     local last = tonumber(redis.call('ZRANGE', both.queue, -1, -1, 'WITHSCORES')[2] or '0')
     local arrival, lasts_ms, now_ms = math.max(last + 1, now), 0, math.floor(now / 1000)
-    local places, lives, notes, called = {}, {}, {}, {}
+    local places, lives, notes = {}, {}, {}
     for i, id in ipairs(ids) do
-        local sign = tonumber(signs[i])
-        if may_be_called(sign) then
-            sign, called[#called + 1] = sign_called(sign, now), id
-        end
-        local liveness_ms = terms_of(sign)
+        local liveness_ms = terms_of(tonumber(signs[i]))
         lasts_ms = math.max(lasts_ms, LASTS * liveness_ms)
         places[2 * i - 1], places[2 * i] = string.format('%.0f', arrival + i - 1), id
-        lives[2 * i - 1], lives[2 * i] = sign, id
+        lives[2 * i - 1], lives[2 * i] = signs[i], id
         notes[2 * i - 1], notes[2 * i] = now_ms + liveness_ms, id
     end
     redis.call('ZADD', both.seen, unpack(lives))
     lengthen_or_drop(both.seen, lasts_ms, last == 0)
     redis.call('ZADD', both.queue, unpack(places))
     lengthen_or_drop(both.queue, lasts_ms, last == 0)
-    local rest_ms = redis.call('PTTL', both.waiting)
-    if rest_ms ~= -2 then -- who asks by then sees whether the signal arrived
+    local waits_ms = redis.call('PTTL', both.waiting)
+    if waits_ms ~= -2 then -- who asks by then sees whether the signal arrived
         local alone = redis.call('EXISTS', both.moved) == 0
         redis.call('ZADD', both.moved, unpack(notes))
-        lengthen_or_drop(both.moved, math.max(lasts_ms, rest_ms), alone)
+        lengthen_or_drop(both.moved, math.max(lasts_ms, waits_ms), alone)
     else
         redis.call('DEL', both.record, both.moved, both.alive)
-    end
-    for _, id in ipairs(called) do
-        tell(id, 'F ' .. id) -- it waits for the mutex now
-    end
-end
-
--- A signal is under way: somebody has to see whether it arrives. The first waiters of some clients do not rest then.
-local function call_watchers(both, now)
-    if redis.call('EXISTS', both.moved) == 0 or not redis.call('ZSCORE', both.alive, 'resting') then
-        return
-    end
-    local batch = redis.call('ZRANGE', both.waiting, 0, LOOKED_AT - 1)
-    local signs, seen, watching = signs_of(both.alive, batch), {}, 0
-    for i, id in ipairs(batch) do
-        local sign, client = tonumber(signs[i] or '') or 0, client_of(id)
-        if watching < WATCHERS and not seen[client] then
-            seen[client] = true
-            local rests = may_be_called(sign)
-            if rests then
-                redis.pcall('ZADD', both.alive, 'XX', sign_called(sign, now), id)
-            end
-            if not rests or tell(id, 'F ' .. id) then
-                watching = watching + 1
-            end
-        end
     end
 end
 

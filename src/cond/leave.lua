@@ -25,5 +25,4 @@ end_condition(both)
 if not hand_to_first(both, nil, now, now_text, robust, shared) and mine_now then
     publish(channel, '0')
 end
-call_watchers(both, now)
 return answer(waited and DONE or GONE)

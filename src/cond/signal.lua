@@ -24,6 +24,5 @@ else
 end
 if woken > 0 then
     hand_to_first(both, nil, now, now_text, robust, shared)
-    call_watchers(both, now)
 end
 return answer(DONE, woken, all and redis.call('ZCARD', waiting) or 0)

@@ -39,8 +39,7 @@ local function begin()
     if not hand_to_first(both, nil, now, now_text, robust, shared) and redis.call('EXISTS', mutex) == 0 then
         publish(channel, '0')
     end
-    local left, rank = outlook(both, place or redis.call('ZRANK', waiting, id) or 0)
-    return answer(QUEUED, number, left, rank)
+    return answer(QUEUED, number, NO_LEASE, place or redis.call('ZRANK', waiting, id) or 0)
 end
 
 local held_old = arrival == 0 and redis.call('HEXISTS', mutex, old) == 1
@@ -73,8 +72,7 @@ if redis.call('ZSCORE', waiting, id) then
     end
     local place = redis.call('ZRANK', waiting, id)
     if place then
-        local left, rank = outlook(both, place)
-        return answer(QUEUED, number, left, rank)
+        return answer(QUEUED, number, NO_LEASE, place)
     elseif redis.call('HEXISTS', mutex, id) == 1 then
         return confirm()
     end

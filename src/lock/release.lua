@@ -64,7 +64,6 @@ if kept then
     if first then
         redis.call('ZREM', seen, client_of(id)) -- its client did not let a claim end
         tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
-        call_resting(queue, seen, now, first)
     end
     publish(channel, '0')
     return answer(DONE)
@@ -84,7 +83,6 @@ local function hand_on()
         if first then -- without a waiter the keys of the queue would have no end
             begin_javas_turn(seen, now)
             tell(first, 'F ' .. first)
-            call_resting(queue, seen, now, first)
         end
         return true
     elseif shared and javas_turn_left(seen, now) > 0 then

@@ -29,7 +29,7 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
 end
 
 -- What serve() does for most, when `id` gave back a mutex that is not robust, and nothing speaks against the first waiter:
--- it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most, unless
+-- it was heard of lately, its client let no claim end, and it listens. A process has one waiter at most, unless
 -- the mutex is fair, or a condition moved several here; so nothing is noted of its claims. If it died with several, some of
 -- their claims may end one after the other, until they were silent for half of their liveness: that costs time alone. Returns
 -- false if nobody has it, and the first waiter's client if that did not listen. What is left to Java nobody of ours holds, and
@@ -38,11 +38,10 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
     local sign, theirs, ours
     if fair then
         theirs, ours = client_of(first), client_of(id)
-        sign = redis.call('ZMSCORE', seen, first, 'resting', theirs)
-        sign = (theirs == ours or not sign[3]) and not sign[2] and sign[1]
+        sign = redis.call('ZMSCORE', seen, first, theirs)
+        sign = (theirs == ours or not sign[2]) and sign[1]
     else
-        sign = redis.call('ZMSCORE', seen, first, 'resting')
-        sign = not sign[2] and sign[1]
+        sign = redis.call('ZSCORE', seen, first)
     end
     sign = tonumber(sign or '0')
     local liveness_ms, claim_ms = terms_of(sign)

@@ -22,7 +22,7 @@ struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
 static int64_t lasts_ms(const struct lk__acquire *acquire)
 {
     const struct lk__options *options = acquire->op->object->client->options;
-    int64_t ms = lk__handover_lasts(options, acquire->release == NULL, acquire->waiter.rested);
+    int64_t ms = lk__handover_lasts(options, acquire->release == NULL);
     if (acquire->try_only || ms < acquire->asked_ms)
         ms = acquire->asked_ms;
     return 2 * options->command_timeout_ms + ms;

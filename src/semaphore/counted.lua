@@ -132,7 +132,6 @@ local function pass_on(name, claims, queue, seen, free, now, channel, shared, de
     if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
         begin_javas_turn(seen, now)
         tell(first, 'F ' .. first)
-        call_resting(queue, seen, now, first)
         return
     end
     if first then

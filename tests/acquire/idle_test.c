@@ -7,7 +7,7 @@
  * seconds: 8
  */
 #include "proxy.h"
-#include "rest.h"
+#include "line.h"
 
 enum { SPAN_MS = 3500, SETTLE_MS = 400 };
 
@@ -16,8 +16,7 @@ static void let_wait(struct world *w, struct line *line, lk_client_t *holding, l
 {
     hold_all(w, line, holding);
     want_all(w, line, waiting);
-    for (int i = 0; i < line->n; i++)
-        eventually(subject_queued(w, &line->held[i]) == 1, 5000);
+    await_queued(w, line, 1);
     sleep_ms(SETTLE_MS); /* who has just subscribed asks once more */
 }
 
@@ -31,7 +30,6 @@ static void a_wait_needs_no_pings(struct world *w)
     int64_t before = world_commands(w, "ping");
     sleep_ms(SPAN_MS);
     assert_int_equal(before, world_commands(w, "ping"));
-    eventually(resting(w) == line.n, RESTS_BY_MS); /* no question of its own comes beside its message */
     give_all(&line);
     join_all(&line);
     assert_int_equal(before, world_commands(w, "ping")); /* messages told of all */
@@ -43,7 +41,7 @@ static void a_message_that_does_not_come_is_asked_after(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     lk_client_t *holding = world_client(w, "lease=30s"),
-                *waiting = proxy_client(p, "lease=30s&poll=900ms"); /* rests never */
+                *waiting = proxy_client(p, "lease=30s&poll=900ms");
     struct line line;
     let_wait(w, &line, holding, waiting);
     for (int i = 0; i < line.n; i++) {
@@ -57,7 +55,20 @@ static void a_message_that_does_not_come_is_asked_after(struct world *w)
     end_all(&line);
 }
 
+/* With the connection messages may have been lost: as soon as there is another one, each asks. */
+static void a_new_subscription_has_each_ask(struct world *w)
+{
+    struct line line;
+    let_wait(w, &line, world_client(w, "lease=60s"), world_client(w, "lease=60s&poll=20s"));
+    int64_t asked = asks(w);
+    world_killsubscriptions(w);
+    eventually(asks(w) - asked >= line.n, 5000);
+    give_all(&line);
+    join_all(&line);
+    end_all(&line);
+}
+
 int main(void)
 {
-    return world_run(a_wait_needs_no_pings, a_message_that_does_not_come_is_asked_after);
+    return world_run(a_wait_needs_no_pings, a_message_that_does_not_come_is_asked_after, a_new_subscription_has_each_ask);
 }

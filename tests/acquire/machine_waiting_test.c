@@ -330,93 +330,6 @@ static void a_fixed_back_off_stays(void)
     assert_int_equal(700, next_nap_ms(&play, 0));
 }
 
-/* --- at rest --------------------------------------------------------------------------------------------------------- */
-
-enum { REST = 12000, LONG = 30000, AGES = 600000 };
-
-/* Queued behind a lease that ends late. */
-static struct play begin_patient(void)
-{
-    struct lk__acquirefsm_settings settings = limited(AGES);
-    settings.rest_ms = REST;
-    struct play play = begin_as(settings);
-    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(AGES + COMMAND) },
-        { 4, QUEUES(LONG, 2, 0), TO_PARK(4 + POLL) });
-    assert_true(play.machine.may_rest);
-    return play;
-}
-
-/* Its next ask says that it rests, and is answered so. */
-static void come_to_rest(struct play *play, int64_t left_ms, int64_t place)
-{
-    play->step = lk__acquirefsm_tick(&play->machine, local_us(4 + POLL));
-    play->machine.rests = play->machine.may_rest;
-    play->step = send_it(play, local_us(4 + POLL), server_us(4 + POLL));
-    play->step = answer(play, local_us(6 + POLL), asked_of(LK__QUEUED, 11, left_ms, server_us(5 + POLL), place));
-    assert_int_equal(play->step.act, LK__PARK);
-}
-
-/* For long, but not beyond the end of the lease; one after the other, as all know of the same. */
-static void who_rests_sleeps_until_the_lease_ends(void)
-{
-    static const struct {
-        int64_t left_ms, place;
-        int64_t nap_ms;
-        bool unsubscribed;
-    } table[] = {
-        { LONG, 0, REST, false },
-        { LONG, 50, REST, false },
-        { 6000, 0, 6001, false },
-        { 6000, 3, 6076, false },
-        { 5000, 0, 5001, false },
-        { -1, 0, REST, false },
-        { -1, 7, REST, false },
-        { INT64_MAX, 0, REST, false },
-        { LONG, 119, REST, false },
-        /* what ends soon is waited for awake, as is what nobody would tell of */
-        { 4999, 0, POLL, false },
-        { 4999, 2, FAR, false },
-        { 300, 0, 301, false },
-        { LONG, 0, POLL, true },
-        { LONG, 120, FAR, false },
-        { LONG, -1, PAUSE, false },
-        { -2, 0, POLL, false },
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct play play = begin_patient();
-        if (table[i].unsubscribed)
-            play.machine.hearing = LK__UNHEARD;
-        come_to_rest(&play, table[i].left_ms, table[i].place);
-        assert_int_equal(play.step.until_us - local_us(6 + POLL), table[i].nap_ms * 1000);
-    }
-}
-
-/* Who did not say that it rests does not, and nobody rests where that is not wanted. */
-static void who_did_not_say_so_does_not_rest(void)
-{
-    struct play play = begin_patient(), never = begin();
-    play.step = lk__acquirefsm_tick(&play.machine, local_us(4 + POLL));
-    play.step = send_it(&play, local_us(4 + POLL), server_us(4 + POLL));
-    RUN(&play, { 6 + POLL, QUEUES(LONG, 5 + POLL, 0), TO_PARK(6 + 2 * POLL) });
-    RUN(&never, QUEUED_BEHIND(LONG, 4 + POLL));
-    assert_false(never.machine.may_rest);
-}
-
-/* It was called: it asks at once, as one that does not rest, and rests again when it knows what there is. */
-static void a_hint_ends_the_rest(void)
-{
-    struct play play = begin_patient();
-    come_to_rest(&play, LONG, 0);
-    RUN(&play, { 5000, HINT_COMES, TO_ASK });
-    assert_false(play.machine.may_rest);
-    play.machine.rests = false;
-    RUN(&play, { 5000, SENDS, TO_AWAIT(AGES + COMMAND) }, { 5002, QUEUES(CLAIM, 5001, 0), TO_PARK(5002 + POLL) });
-    assert_false(play.machine.may_rest);
-    RUN(&play, { 5002 + POLL, TIME_PASSES, TO_ASK }, { 5002 + POLL, SENDS, TO_AWAIT(AGES + COMMAND) },
-        { 5004 + POLL, QUEUES(LONG, 5003 + POLL, 0), TO_PARK(5004 + 2 * POLL) });
-    assert_true(play.machine.may_rest);
-}
-
 static void a_hint_brings_the_next_ask_forward(void)
 {
     struct play play = begin(), soon = begin();
@@ -479,8 +392,7 @@ int main(void)
         a_grant_beats_the_limit_of_a_poll_under_way, a_grant_to_be_confirmed_is_asked_for_after_the_limit,
         a_grant_does_not_hold_one_that_was_cancelled, how_long_a_waiter_sleeps_depends_on_its_place,
         naps_are_spread_by_a_fifth_to_either_side, one_that_hears_nothing_backs_off_until_it_moves_up,
-        a_fixed_back_off_stays, who_rests_sleeps_until_the_lease_ends, who_did_not_say_so_does_not_rest,
-        a_hint_ends_the_rest, one_behind_another_of_its_client_does_not_ask, a_hint_brings_the_next_ask_forward,
+        a_fixed_back_off_stays, one_behind_another_of_its_client_does_not_ask, a_hint_brings_the_next_ask_forward,
         a_hint_during_an_ask_is_kept_for_after_it, a_flood_of_hints_causes_few_asks,
         a_flood_of_hints_spares_a_server_that_refuses);
 }

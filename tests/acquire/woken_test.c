@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * woken_test.c - who rests is told of a claim that is granted, and finds out when a lease or a claim ends which nobody gives
- * back
+ * woken_test.c - a waiter finds out when a lease or a claim ends which nobody gives back
  *
  * labels: threads
  * simulated: yes
  * seconds: 35
  */
-#include "rest.h"
+#include "line.h"
 
 #include <string.h>
 
@@ -36,10 +35,10 @@ static void allow_what_the_dead_leave(struct world *w)
 }
 
 /*
- * Of the processes in front three stand still, and one is killed. One of these is granted a claim, of which all were told: the
- * last in the line looks when that ends, and the other two count for dead, as they did not answer.
+ * Of the processes in front three stand still, and one is killed. One of these is granted a claim. The last in the
+ * line looks when that ends, and the other two were silent for too long by then.
  */
-static void a_claim_that_ends_is_found_by_those_who_rest(struct world *w)
+static void a_claim_that_ends_is_found(struct world *w)
 {
     enum { FROZEN = 3 };
     pid_t killed, frozen[FROZEN];
@@ -48,12 +47,11 @@ static void a_claim_that_ends_is_found_by_those_who_rest(struct world *w)
     hold_all(w, line, world_client(w, "lease=60s"));
     for (int i = 0; i < FROZEN; i++)
         frozen[i] = world_fork(w, wait_for_all, line);
-    for (int i = 0; i < line->n; i++)
-        eventually(subject_queued(w, &line->held[i]) == FROZEN, 5000);
+    await_queued(w, line, FROZEN);
     killed = world_fork(w, wait_for_all, line);
-    eventually(resting(w) == (1 + FROZEN) * line->n, RESTS_BY_MS);
+    await_queued(w, line, FROZEN + 1);
     want_all(w, line, world_client(w, "lease=60s"));
-    eventually(resting(w) == (2 + FROZEN) * line->n, RESTS_BY_MS);
+    await_queued(w, line, FROZEN + 2);
     world_kill(w, killed);
     for (int i = 0; i < FROZEN; i++)
         world_stop(frozen[i]);
@@ -84,7 +82,7 @@ static void the_end_of_a_lease_is_found_at_once(struct world *w)
     struct line *line = world_shared(w, sizeof *line);
     pid_t holder = world_fork(w, hold_for_ever, line);
     want_all(w, line, world_client(w, "lease=9s"));
-    eventually(resting(w) == line->n, RESTS_BY_MS);
+    await_queued(w, line, 1);
     world_kill(w, holder);
     int64_t killed_ms = now_ms();
     for (int i = 0; i < line->n; i++)
@@ -99,5 +97,5 @@ static void the_end_of_a_lease_is_found_at_once(struct world *w)
 
 int main(void)
 {
-    return world_run(a_claim_that_ends_is_found_by_those_who_rest, the_end_of_a_lease_is_found_at_once);
+    return world_run(a_claim_that_ends_is_found, the_end_of_a_lease_is_found_at_once);
 }

@@ -21,7 +21,6 @@ enum {
     LEASE_MS = 2000,
     LW_MS = 5000,
     LW_MOST_MS = 20000,
-    REST_MS = 40000,
     PROMPT_MS = 700
 };
 
@@ -620,11 +619,11 @@ static void draw(struct fleet *fleet, struct model *model)
     model->wakers = luck_onein(&fleet->luck, 2) ? 0 : 1 + (unsigned)luck_below(&fleet->luck, 3);
 }
 
-/* By then whoever waits has what it is owed: the lease of a dead holder, two silences, somebody who rests. */
+/* By then whoever waits has what it is owed: the lease of a dead holder, and two silences. */
 static int64_t bound_ms(const struct model *model)
 {
     int64_t poll_ms = model->poll_most_ms;
-    return model->lease_most_ms + 2 * (LW_MOST_MS + poll_ms * 6 / 5) + REST_MS;
+    return model->lease_most_ms + 2 * (LW_MOST_MS + poll_ms * 6 / 5);
 }
 
 static void workload(struct world *w)

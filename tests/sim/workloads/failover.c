@@ -842,7 +842,7 @@ static bool has_some(struct driver *driver, int slot, int node)
     return cluster_int(driver->cluster, node, "CLUSTER COUNTKEYSINSLOT %d", slot) > 0;
 }
 
-/* The move is given up as soon as nothing is at the other node any more. Those who rest learn of that from nobody. */
+/* The move is given up as soon as nothing is at the other node any more. Those who wait learn of that from nobody. */
 static bool give_up_move(struct driver *driver, int slot, int from, int to)
 {
     for (int64_t until_ms = true_ms() + (int64_t)luck_below(&driver->luck, 5000); has_some(driver, slot, to);) {
@@ -951,7 +951,7 @@ static void strike_cluster(struct driver *driver)
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
-/* Slots move, and all else is well: holds are long and the others rest, or people are few and seldom there. */
+/* Slots move, and all else is well: holds are long and the others wait, or people are few and seldom there. */
 static void draw_moves(struct shared *shared, struct luck *luck, struct driver *driver)
 {
     bool is_busy = !luck_onein(luck, 3);

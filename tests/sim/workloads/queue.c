@@ -9,7 +9,7 @@
  * who left leave nothing.
  *
  * Half of all seeds are of any kind. The others have a theme, because random seeds seldom have all that it takes:
- * - long holds, for which all others rest, and machines that die or stand still then
+ * - long holds, and machines that die or stand still then
  * - a rush on an object that is never free for long, by some who hear messages and some who do not
  * - clients that come and go for minutes
  * - naps: machines stand still, or subscriptions break, as somebody gives back
@@ -178,12 +178,6 @@ static int64_t asks_within_ms(const struct machine *machine)
     return ms * 6 / 5;
 }
 
-static int64_t rests_ms(const struct machine *machine)
-{
-    int64_t ms = 3 * machine->poll_ms > 40000 ? 3 * machine->poll_ms : 40000;
-    return machine->is_heard && machine->poll_ms >= 1000 ? ms / 3 * 6 / 5 : asks_within_ms(machine);
-}
-
 struct taken {
     unsigned permits, readers;
     bool writes, unsure;
@@ -337,7 +331,7 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t si
         asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
         if (call->able_ns == 0)
             continue;
-        int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? rests_ms(machine) : 0;
+        int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? asks_within_ms(machine) : 0;
         ms += latest(ready_ns(shared, call) - since_ns, 0) / NS_PER_MS;
         least_ms = ms < least_ms ? ms : least_ms;
     }
@@ -415,7 +409,7 @@ static void tell(const struct shared *shared, unsigned number)
 /* Each of a crowd that may come in does: a script lets in 48, and readers behind one of their client ask then. */
 static void judge_each(const struct shared *shared, unsigned number, struct call *call, bool could, int64_t now_ns)
 {
-    enum { ROUND = 48, TOGETHER_MS = 60 };
+    enum { ROUND = 48, TOGETHER_MS = 80 };
     call->could_ns = !could ? 0 : call->could_ns > 0 ? call->could_ns : now_ns;
     if (!could || !shared->is_calm || !call->is_heard || shared->has_mutes || shared->call_count <= CROWD)
         return;
@@ -1095,8 +1089,8 @@ static void only_fault(struct plan *plan, enum fault fault)
         plan->faults[fault] = true;
 }
 
-/* Processes with one thread want one mutex, and the first of them that rest stands still as it is given back. */
-static void draw_rests(struct luck *luck, struct shared *shared, struct plan *plan)
+/* Processes with one thread want one mutex, and the first of those that wait stands still as it is given back. */
+static void draw_sleepers(struct luck *luck, struct shared *shared, struct plan *plan)
 {
     shared->object_count = 1;
     shared->objects[0].kind = luck_onein(luck, 4) ? FAIR_MUTEX : MUTEX;
@@ -1116,7 +1110,7 @@ static void draw_rests(struct luck *luck, struct shared *shared, struct plan *pl
     }
 }
 
-/* Somebody has it for long, the others rest, and some of them die or stand still. */
+/* Somebody has it for long, and some of the others die or stand still. */
 static void draw_long_holds(struct luck *luck, struct shared *shared, struct plan *plan)
 {
     shared->hold_ms = ONE_OF(luck, 20000, 60000);
@@ -1139,7 +1133,7 @@ static void draw_long_holds(struct luck *luck, struct shared *shared, struct pla
         machine->timeout_ms = 1000;
     }
     if (luck_onein(luck, 2))
-        draw_rests(luck, shared, plan);
+        draw_sleepers(luck, shared, plan);
 }
 
 /* It is wanted all the time, by some who hear and some who do not. */
@@ -1323,20 +1317,9 @@ struct quiet {
 static int64_t may_ask(const struct shared *shared, const struct call *call, int64_t ms)
 {
     const struct machine *machine = &shared->machines[call->machine];
-    int64_t lease_ms = INT64_MAX, pause_ms = machine->poll_ms * 8 / 10;
     if (call->state == HOLDING)
         return shared->objects[call->object].kind == COUNTING ? 0 : 3 * ms / machine->lease_ms + 2;
-    if (call->state != WAITING)
-        return 2;
-    for (unsigned i = 0; i < shared->call_count; i++)
-        if (shared->calls[i].object == call->object && shared->calls[i].state == HOLDING &&
-            shared->machines[shared->calls[i].machine].lease_ms < lease_ms)
-            lease_ms = shared->machines[shared->calls[i].machine].lease_ms;
-    if (machine->is_heard && machine->poll_ms >= 1000 && lease_ms >= 10000) {
-        pause_ms = rests_ms(machine) * 2 / 3;
-        pause_ms = pause_ms < lease_ms / 2 ? pause_ms : lease_ms / 2;
-    }
-    return ms / pause_ms + 2;
+    return call->state == WAITING ? ms / (machine->poll_ms * 8 / 10) + 2 : 2;
 }
 
 static void judge_asks(struct world *w, struct shared *shared, struct quiet *quiet)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rest.h - everything that can be held, all at once, and somebody who waits for each: as it takes some seconds until who
- * waits rests
+ * line.h - everything that can be held, all at once, and somebody who waits for each
  */
-#ifndef TESTS_REST_H
-#define TESTS_REST_H
+#ifndef TESTS_LINE_H
+#define TESTS_LINE_H
 
 #include "subject.h"
 
 #include <stdio.h>
 
-enum { KINDS_MAX = 16, LIMIT_MS = 60000, RESTS_BY_MS = 15000, AWAKE_MS = 15000 };
+enum { KINDS_MAX = 16, LIMIT_MS = 60000 };
 
 struct line {
     struct subject held[KINDS_MAX], wanted[KINDS_MAX];
@@ -64,20 +63,17 @@ static inline int64_t join_all(struct line *line)
     return last_ms;
 }
 
+/* Each is waited for by `n`. */
+static inline void await_queued(struct world *w, struct line *line, int64_t n)
+{
+    for (int i = 0; i < line->n; i++)
+        eventually(subject_queued(w, &line->held[i]) == n, 5000);
+}
+
 static inline void end_all(struct line *line)
 {
     for (int i = 0; i < line->n; i++)
         assert_lk(0, subject_destroy(&line->held[i]));
-}
-
-/* How many of all who wait have said that they rest: their sign of life lasts longer than that of others. */
-static inline int64_t resting(struct world *w)
-{
-    return world_int(w, "EVAL %s 0 %d",
-                     "local now, n = redis.call('TIME')[1] * 1000, 0 "
-                     "for _, key in ipairs(redis.call('KEYS', 'latchkey:seen:*')) do "
-                     "n = n + redis.call('ZCOUNT', key, now + ARGV[1], '+inf') end return n",
-                     AWAKE_MS);
 }
 
 static inline int64_t asks(struct world *w)
