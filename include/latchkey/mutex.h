@@ -11,10 +11,9 @@
  *         client's, and one of a client that was opened.
  * Fair    With the attribute `fair` it goes to waiters in the order in which they came,
  *         whatever their process; without, whoever asks first when it is free.
- * Unheard Who hears no message, as its client was opened with pubsub=no or may not
- *         subscribe, is passed by those who hear. So that it gets its turn all the same,
- *         fair or not, the mutex is kept for it at most one twentieth of the time, or a
- *         quarter while nobody who hears waits. URL: backoff says how often it asks.
+ * Unheard A waiter that receives no messages, because its client was opened with pubsub=no
+ *         or may not subscribe, has its turn like all others. When it is handed the mutex,
+ *         the mutex is kept for it until it asks, for 300 ms at most.
  * Token   Each grant has a number larger than all before it: hand it to the
  *         resource and let that refuse smaller ones.
  * Java    A Redisson RLock of the same name and this mutex exclude each other.

@@ -15,10 +15,8 @@
  *         all threads of all processes; see `prefer`. A writer has a place of its own;
  *         readers of a client that come in a row, with nobody between them, share
  *         one: one of them asks for all, so they cost the server as much as one.
- *         Clients that hear no message (pubsub=no) are passed by those who hear, and
- *         get their turn all the same: at most one twentieth of the time is kept for
- *         them, or a quarter while nobody who hears waits. A writer of theirs needs
- *         readers that leave within a second.
+ *         Waiters of clients that receive no messages (pubsub=no) have their turn like
+ *         all others; what they are handed is kept until they ask, for 300 ms at most.
  *         Locks of two clients are two owners, also in one thread: who reads with
  *         one and writes with the other waits for itself, and nobody says EDEADLK.
  * Token   Each writer has a number larger than all before it of this name.

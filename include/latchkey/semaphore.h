@@ -9,10 +9,9 @@
  *           a mutex is, and comes back by itself when its process or thread dies.
  *           free + held = total. Another object than the counting one of that name.
  * Order     Waiters are served in order of arrival over all processes; nobody passes
- *           one who wants more permits. Redisson's clients do pass. Who hears no
- *           message (pubsub=no) is passed, too, and gets its turn all the same: permits
- *           are kept for it at most one twentieth of the time, or a quarter while nobody
- *           who hears waits.
+ *           one who wants more permits. Redisson's clients do pass. Waiters of
+ *           clients that receive no messages (pubsub=no) have their turn like all others;
+ *           what they are handed is kept until they ask, for 300 ms at most.
  * Once      A request whose answer got lost is sent again and counts once.
  * Unlike    sem_t, an operation can fail: check it. More in docs/pthreads.md.
  */

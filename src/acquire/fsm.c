@@ -17,8 +17,9 @@
 enum {
     HINT_PAUSE_US = 5000,        /* hints are cheap to forge: ask at most this often */
     MIGRATES_PAUSE_US = 1000000, /* no message tells a newcomer that its slot has moved */
-    PASSED_OVER = -1,            /* the place of a head of the queue that hears no message and is passed over */
-    SHORT_CLAIM_MS = 100,        /* claims of waiters that hear no message are this short, as they may not notice in time */
+    QUIET_PLACES = 16,           /* so far from the front, a waiter that no message reaches asks ... */
+    QUIET_PAUSE_MS = 200,        /* ... so often, and a fifth sooner or later, ... */
+    QUIET_CLAIM_MS = 300,        /* ... because its claims last so long, as queue.lua has it; an ask makes a lease of them */
     SLEEP_MIN_US = 5000          /* a lease that "has 0 ms left" has not ended yet */
 };
 
@@ -151,36 +152,25 @@ static int64_t jittered(int64_t us)
 }
 
 /*
- * How long one sleeps that hears nothing, but for the ends of leases: the back-off doubles from the least to the longest. It
- * begins anew when the waiter has moved up, as what it wants changes hands just now. So who is in front asks about as often
- * as that happens, and a turn is short enough for all to have as many.
+ * How long one sleeps that no message reaches. The pause doubles, and begins anew when the waiter has moved up, because what it
+ * wants changes hands then; the more others are before it, the longer is the first. Near the front it asks again before a claim ends that it was granted meanwhile, see queue.lua.
  */
-static int64_t back_off(struct lk__acquirefsm *a, int64_t rank)
+static int64_t back_off(struct lk__acquirefsm *a, int64_t place)
 {
-    if (rank < a->rank)
+    int64_t longest_ms = place < QUIET_PLACES ? earlier(QUIET_PAUSE_MS, a->set.poll_ms) : a->set.poll_ms;
+    if (place < a->place)
         a->backoff_ms = 0;
-    a->rank = rank;
-    a->backoff_ms = lk__backoff(a->backoff_ms, a->set.backoff_min_ms, a->set.backoff_max_ms);
+    a->place = place;
+    a->backoff_ms = lk__backoff(a->backoff_ms, (1 + earlier(place, QUIET_PLACES)) * LK__BACKOFF_MIN_MS, longest_ms);
     return a->backoff_ms;
 }
 
-/*
- * How long a queued waiter sleeps: the head aims at the end of the present lease, as does everybody at that of a short
- * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
- * may; one that hears nothing yet does not wait until it does.
- */
-static int64_t nap(struct lk__acquirefsm *a, int64_t left_ms, int64_t rank)
+/* How long a queued waiter sleeps: the head aims at the end of the present lease, those far behind ask less often. */
+static int64_t nap(struct lk__acquirefsm *a, int64_t left_ms, int64_t place)
 {
-    int64_t longest_ms = a->hearing == LK__UNHEARD ? back_off(a, rank) : a->set.poll_ms;
-    if (rank == PASSED_OVER)
-        return jittered(earlier(a->set.retry_min_ms, a->set.backoff_min_ms) * 1000);
-    if (a->hearing == LK__JOINING && a->backoff_ms < a->set.poll_ms) {
-        a->backoff_ms = lk__backoff(a->backoff_ms, a->set.retry_min_ms, a->set.poll_ms);
-        return jittered(a->backoff_ms * 1000);
-    }
-    if (rank >= 2 && a->hearing != LK__UNHEARD && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
+    if (place >= 2 && a->heard)
         return jittered(a->set.liveness_ms * 1000 / 3);
-    int64_t us = jittered(longest_ms * 1000);
+    int64_t us = jittered((a->heard ? a->set.poll_ms : back_off(a, place)) * 1000);
     if (left_ms >= 0 && left_ms < us / 1000)
         us = (left_ms + 1) * 1000;
     return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
@@ -208,7 +198,8 @@ static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
     a->grant.server_us = 0;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return proceed(a, now_us);
-    if (!a->set.recorded && !a->set.confirmed && a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0) {
+    bool dated = a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0;
+    if (!a->set.recorded && !a->set.confirmed && grant.lease_ms > QUIET_CLAIM_MS && dated) {
         int64_t lease_ms = grant.lease_ms;
         if (has_duplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */

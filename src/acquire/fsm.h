@@ -44,7 +44,7 @@ struct lk__asked {
     int64_t token;      /* GRANTED: the fencing token */
     int64_t arrival;    /* QUEUED, BEHIND: the arrival number ... */
     int64_t left_ms;    /* ... the rest of the present lease, -1: unknown ... */
-    int64_t place;      /* ... how many waiters are ahead; -1: see place_of() of queue.lua ... */
+    int64_t place;      /* ... how many waiters are ahead ... */
     const char *holder; /* ... and the holder's id, if the ask wanted it */
     int64_t total;      /* if the ask wanted it: how many there are in all; 0: it did not */
     const char *first;  /* or the id of the first in the queue ... */
@@ -85,7 +85,6 @@ struct lk__acquirefsm_settings {
     int64_t limit_us; /* the end of waiting for other holders, or LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    int64_t backoff_min_ms, backoff_max_ms; /* between two asks of one that hears no message; alike: fixed */
     int skew_ms;                            /* clock_skew */
     bool try_only;                          /* do not queue: what is taken is BUSY */
     bool compare;                           /* the first ask compares the settings mark */
@@ -110,18 +109,15 @@ struct lk__acquirefsm_result {
     struct lk__until duplicates_until; /* until then an unanswered ask may take effect */
 };
 
-/* Do messages reach the waiter? LK__JOINING: not yet, so the waiter polls, less and less often. */
-enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
-
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-/* Its callers read set, result, phase and marking, and say in hearing what they know; the rest is its own. */
+/* Its callers read set, result, phase and marking, and say in heard what they know; the rest is its own. */
 struct lk__acquirefsm {
     struct lk__acquirefsm_settings set;
     struct lk__acquirefsm_result result;
     enum lk__phase phase;
-    enum lk__hearing hearing;
     enum lk__marking marking;
+    bool heard;       /* messages reach the waiter */
     bool sent;        /* a request is in flight */
     bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
     bool late;        /* an ask was sent though the limit had passed */
@@ -140,7 +136,7 @@ struct lk__acquirefsm {
     int64_t next_us;           /* no request is sent before */
     int64_t due_us;            /* the thread is parked, and was to wake then; LK__NEVER: it is not parked */
     int64_t backoff_ms;        /* the last pause between two asks while no message reaches it; doubles */
-    int64_t rank;              /* its place in the last answer since then */
+    int64_t place;             /* its place in the last answer since then */
     int64_t pause_ms;          /* the back-off after refusals and cuts in a row; doubles */
     struct lk__grant grant;    /* a grant that came by message and is not used yet; server_us 0: none */
 };

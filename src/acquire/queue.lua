@@ -6,7 +6,7 @@
 --        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
 --        1 if it hears no message.
 --        Notes have scores below 0, so that they count as no waiter's: client id -> likewise, for the moment at which
---        the client was granted its last claim; `turn`, see below
+--        the client was granted its last claim
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
@@ -94,52 +94,13 @@ local function tell(id, words)
     return type(heard) == 'number' and heard > 0
 end
 
--- Some waiters hear no message: their client may not subscribe, or is new and not subscribed yet. Waiters that hear
--- would pass them for ever. So the first waiter that hears no message has a turn now and then, if it asked a moment
--- ago: it is granted a claim, which it finds with its next ask. One twentieth of the time goes to such turns, or a
--- quarter while nobody near the front hears, who would have to wait. Member `turn` of `seen` is when the next turn may
--- begin; a turn lasts that share of the time until then. A score with a quarter of a millisecond is of the larger share,
--- and one with half a millisecond a call without a turn: the first waiter that hears nothing asks as often as it can from
--- its next ask on.
-local QUIET_CLAIM_MS, RECENT_MS, CALL_MS = 100, 500, 1500
-local FRONT_MAX = 64 -- so many are looked at for that
-local SHARES = { [0] = 20, [0.25] = 4 } -- a turn has one part in so many of the time
-local TURN_MS = 100 -- a turn on an object that is free when the turn begins
-
--- When the next turn may begin; 0: there was none.
-local function turn_in(seen)
-    return -(tonumber(redis.call('ZSCORE', seen, 'turn') or '') or 0)
-end
-
-local function put_turn(seen, next_ms)
-    redis.call('ZADD', seen, -next_ms, 'turn')
-end
+-- Some waiters hear no message: their client may not subscribe, or is not subscribed yet. They stand in the same queue under
+-- the same rules. Near the front they ask again before such a claim ends, and so find it.
+local QUIET_CLAIM_MS = 300
 
 -- Of a sign of life, or of liveness_ms as it comes with an ask.
 local function is_unheard(sign)
     return sign % 1 * 2048 % 2 == 1
-end
-
--- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can: also
--- when its turn may have begun, as the next script that gives something back grants it a short claim.
-local function place_of(queue, seen, id, now, liveness_ms)
-    local place = redis.call('ZRANK', queue, id) or 0
-    if place == 0 and is_unheard(liveness_ms) and turn_in(seen) + RECENT_MS > now / 1000 then
-        return -1
-    end
-    return place
-end
-
--- A waiter found the claim of its turn: the rest of the turn is left to the next waiter.
-local function end_turn(seen, now, turn_ms, liveness_ms)
-    local now_ms = math.floor(now / 1000)
-    local next_ms = is_unheard(liveness_ms) and turn_in(seen) or 0
-    local kind = next_ms % 1
-    local share = SHARES[kind]
-    if share and next_ms - now_ms > (share - 1) * turn_ms then
-        local began_ms = next_ms - kind - share * turn_ms
-        put_turn(seen, began_ms + share * (now_ms - began_ms) + kind)
-    end
 end
 
 local CLAIM_MS = 3000 -- the default of a claim: with it the sign of life is a whole number, which is cheaper
@@ -152,53 +113,13 @@ local function terms_of(sign)
     end
     local claim = math.floor(code % 128 / 2)
     local claim_ms = math.floor((4 + claim % 4) * 2 ^ math.floor(claim / 4) * 15.625)
-    return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS
+    claim_ms = claim > 0 and claim_ms or CLAIM_MS
+    return 5000 * 2 ^ math.floor(code / 128), is_unheard(sign) and math.min(claim_ms, QUIET_CLAIM_MS) or claim_ms
 end
 
 -- When a sign of life was given, or the claim granted that a note is of, ms.
 local function moment_of(sign)
     return math.floor(sign) - terms_of(sign)
-end
-
--- Does none of those near the front hear messages?
-local function nobody_hears(queue, seen)
-    local signs = redis.call('ZMSCORE', seen, unpack(redis.call('ZRANGE', queue, 0, FRONT_MAX - 1)))
-    for _, sign in ipairs(signs) do
-        if sign and not is_unheard(tonumber(sign)) then
-            return false
-        end
-    end
-    return true
-end
-
--- May a waiter that hears no message, and has this sign of life, have a turn now? `queue`: nil, or who would have to wait for
--- it, and if nobody does that hears, turns may have the larger share of the time.
-local function has_turn(seen, sign, now, turn_ms, queue)
-    local now_ms = math.floor(now / 1000)
-    local next_ms = turn_in(seen)
-    local share = SHARES[next_ms % 1]
-    local called = not share
-    if share and next_ms > now_ms then
-        return next_ms - now_ms > (share - 1) * turn_ms
-    elseif now_ms - moment_of(sign) > (called and RECENT_MS or QUIET_CLAIM_MS) then
-        put_turn(seen, now_ms + CALL_MS + 0.5)
-        return false
-    end
-    local kind = queue and nobody_hears(queue, seen) and 0.25 or 0
-    put_turn(seen, now_ms + SHARES[kind] * turn_ms + kind)
-    return true
-end
-
--- Give waiter i of a batch a turn: it may hear the message after all, and the next waiter that hears asks when the turn
--- is over.
-local function tell_of_turn(batch, signs, i)
-    tell(batch[i], 'F ' .. batch[i])
-    for k = i + 1, #batch do
-        if not is_unheard(tonumber(signs[k])) then
-            tell(batch[k], 'F ' .. batch[k])
-            return
-        end
-    end
 end
 
 -- The signs of life of these waiters, followed by those of their clients, in the same order.
@@ -269,10 +190,9 @@ end
 -- How long a claim of waiter i of a batch has to last; nil when the waiter gets none: it was silent for half of its
 -- liveness while a live one asks, or its client let a claim end and was not heard since, by this waiter or another.
 -- ended(client, since_ms)  nil, or: did a hold of that client, granted then or later, end by itself?
-local function claim_for(batch, signs, i, now, claim_ms, ended)
+local function claim_for(batch, signs, i, now, ended)
     local now_ms, sign, last = math.floor(now / 1000), tonumber(signs[i]), -(tonumber(signs[#batch + i] or '') or 0)
-    local liveness_ms, wanted_ms = terms_of(sign)
-    claim_ms = wanted_ms or claim_ms
+    local liveness_ms, claim_ms = terms_of(sign)
     if now_ms > sign - liveness_ms / 2 then
         return nil
     elseif last > 0 and moment_of(sign) <= moment_of(last) and now_ms >= moment_of(last) + claim_ms and
@@ -304,32 +224,21 @@ local function leave_granted(queue, seen, id)
     redis.call('ZREM', seen, id)
 end
 
--- Offer what is free to waiter i of a batch. Returns true: the waiter has it and was told · 'turn': the waiter has it,
--- and will find it · false: the waiter is passed over · nil: take() returned nil.
+-- Offer what is free to a waiter. Returns true: the waiter has it, and was told or will find it · false: the waiter is passed
+-- over · nil: take() returned nil.
 --
--- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
---        waiter as owner and returns the words of its message, nil: neither this waiter nor any after it, false: pass
---        it over; undo(id, round) takes that back; absent, nil or which clients do not listen; turned, whether
---        somebody had a turn; free, nil or how much is left, which take() and undo() count; unnoted, true if nobody
---        notes who got a claim
-local function offer(round, batch, signs, i, claim_ms)
-    local id, sign = batch[i], tonumber(signs[i])
-    local words = round.take(id, claim_ms, sign, round)
-    if not words or tell(id, words) then
+-- round  one hand-over: queue, seen, now; take(id, claim, round, sign) writes a waiter as owner and returns the words of
+--        its message, nil: neither this waiter nor any after it, false: pass it over; undo(id, round) takes that back; absent,
+--        nil or which clients do not listen; free, nil or how much is left, which take() and undo() count; unnoted, true if
+--        nobody notes who got a claim
+local function offer(round, id, sign, claim_ms)
+    local words = round.take(id, claim_ms, round, tonumber(sign))
+    if not words or tell(id, words) or is_unheard(tonumber(sign)) then
         return words and true
     end
     round.undo(id, round)
     round.absent[client_of(id)] = true
-    if round.turned or not is_unheard(sign) or
-        not has_turn(round.seen, sign, round.now, round.turn_ms, round.queue) then
-        return false
-    end
-    round.turned = true
-    if not round.take(id, QUIET_CLAIM_MS, sign, round) then
-        return false
-    end
-    tell_of_turn(batch, signs, i)
-    return 'turn'
+    return false
 end
 
 local ROUND_MAX = 48 -- others wait while a script runs
@@ -360,15 +269,15 @@ end
 --
 -- round     see offer(); and after a script that handed out, or evicted, all it may, `shut`: the next waiter was told to
 --           ask, and its ask goes on
--- claim_ms  how long a claim lasts if the waiter does not say
+-- lease_ms  of the asker
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
 --           Returns the asker if it was among them
 --
 -- Returns `shut` as well.
-local function hand_over(round, asker, claim_ms, ended, several)
+local function hand_over(round, asker, lease_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
-    round.absent, round.turned = round.absent or {}, false
+    round.absent = round.absent or {}
     while not round.shut do
         local batch, signs = next_batch(round, queue, seen, at, size, now)
         if not batch and leave_the_rest(round, queue, seen, now) then
@@ -384,18 +293,18 @@ local function hand_over(round, asker, claim_ms, ended, several)
             end
             local has = false
             if id == asker then
-                has = round.take(id, claim_ms, nil, round)
+                has = round.take(id, lease_ms, round)
             elseif not round.absent[client_of(id)] and may_go_on(round, id) then
-                local claim = claim_for(batch, signs, i, now, claim_ms, ended)
+                local claim = claim_for(batch, signs, i, now, ended)
                 if claim then
-                    has = offer(round, batch, signs, i, claim)
+                    has = offer(round, id, signs[i], claim)
                 end
             end
             if has == nil or round.shut then
                 return reached, round.shut
             elseif has then
                 round.given = (round.given or 0) + 1
-                if has == true and not round.unnoted then
+                if not round.unnoted then
                     note_claim(seen, batch, signs, i, size, now, noted)
                 end
                 leave_granted(queue, seen, id)

@@ -30,8 +30,6 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
     const struct lk__options *options = waiters->options;
     settings.liveness_ms = lk__handover_liveness(options);
     settings.poll_ms = lesser(options->poll_ms, settings.liveness_ms / 3);
-    settings.backoff_min_ms = lesser(options->backoff_min_ms, settings.liveness_ms / 3);
-    settings.backoff_max_ms = lesser(options->backoff_max_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
@@ -97,14 +95,14 @@ static bool is_heard(struct lk__waiters *waiters, const struct lk__waiter *waite
     return listening && lk__hub_isopen(waiters->hub, &ear->subscription);
 }
 
-/* Have our channel heard, from the first wait on. LK__UNHEARD: nobody will wake us. */
-static enum lk__hearing listen_here(struct lk__waiters *waiters, struct lk__waiter *waiter)
+/* Have our channel heard, from the first wait on. Returns whether it is by now. */
+static bool listen_here(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     if (waiters->options->no_pubsub)
-        return LK__UNHEARD;
+        return false;
     struct lk__ear *ear = is_sharded(waiters) ? lk__ear_join(waiters, waiter) : &waiters->ear;
     if (ear == NULL)
-        return LK__UNHEARD;
+        return false;
     lk__mu_lock(&waiters->mu);
     bool first = !ear->listening;
     ear->listening = true;
@@ -113,11 +111,11 @@ static enum lk__hearing listen_here(struct lk__waiters *waiters, struct lk__wait
         lk__mu_lock(&waiters->mu);
         ear->listening = false;
         lk__mu_unlock(&waiters->mu);
-        return LK__UNHEARD;
+        return false;
     }
     if (lk__hub_isrefused(waiters->hub, &ear->subscription))
-        return LK__UNHEARD;
-    return is_heard(waiters, waiter) ? LK__HEARD : LK__JOINING;
+        return false;
+    return is_heard(waiters, waiter);
 }
 
 /* --- the acquire -------------------------------------------------------------------------------------------------- */
@@ -234,7 +232,7 @@ static void note_place(struct lk__attempt *attempt, int64_t now_us)
         return;
     if (waiter->machine.result.arrival == 0) /* the first answer that says so */
         LK__PROBE2(wait, waiter->name, waiter->release->id);
-    waiter->machine.hearing = listen_here(attempt->waiters, waiter);
+    waiter->machine.heard = listen_here(attempt->waiters, waiter);
     lk__mu_lock(&attempt->waiters->mu);
     waiter->heard_us = now_us;
     lk__mu_unlock(&attempt->waiters->mu);

@@ -60,6 +60,9 @@ int lk__random_id(char id[LK__ID_LENGTH + 1]);
 /* For jitter, not for secrets: a number in 0..bound-1, 0 for a bound of 0. Any thread, no lock. */
 uint64_t lk__random_below(uint64_t bound);
 
+/* The first pause between two questions of a waiter that no message reaches. */
+enum { LK__BACKOFF_MIN_MS = 10 };
+
 /* The pause after one of `ms`, 0 if there was none: it doubles from `least` to `longest`. */
 static inline int64_t lk__backoff(int64_t ms, int64_t least, int64_t longest)
 {

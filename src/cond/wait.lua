@@ -55,7 +55,6 @@ local function confirm()
         redis.call('HSET', mutex, id, levels)
     end
     redis.call('ZREM', moved, id)
-    end_turn(seen, now, TURN_MS, liveness_ms)
     local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
     return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
 end
@@ -97,4 +96,4 @@ if left == -2 then
     end
     left = redis.call('PTTL', mutex)
 end
-return answer(QUEUED, number, left, place_of(queue, seen, id, now, liveness_ms))
+return answer(QUEUED, number, left, redis.call('ZRANK', queue, id) or 0)

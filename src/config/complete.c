@@ -8,7 +8,6 @@
 
 #define LEASE_MS (30 * LK__SECOND_MS)
 #define LEASE_MIN_MS 100
-#define BACKOFF_MIN_MS 10
 #define CLOCK_SKEW_MS 500
 #define WARN_WAIT_MS (3 * LK__SECOND_MS)
 #define NEVER_MS (-1)
@@ -27,18 +26,6 @@ static void complete(int64_t *ms, int64_t otherwise_ms)
 {
     if (*ms == 0)
         *ms = otherwise_ms;
-}
-
-/* A waiter that hears no message keeps its place for so long without an ask, ms. */
-static int64_t liveness_of(const struct lk__options *o)
-{
-    return greater(LK__LIVENESS_MIN_MS, 3 * o->poll_ms);
-}
-
-static void complete_backoff(struct lk__options *o)
-{
-    complete(&o->backoff_max_ms, greater(o->poll_ms, o->backoff_min_ms));
-    complete(&o->backoff_min_ms, o->fixed_backoff ? o->backoff_max_ms : lesser(BACKOFF_MIN_MS, o->backoff_max_ms));
 }
 
 /*
@@ -60,7 +47,6 @@ static void complete_times(struct lk__options *o)
              lesser(lesser(1 * LK__SECOND_MS, o->lease_ms / 5), longest_command(o->lease_ms, o->clock_skew_ms)));
     complete(&o->connect_timeout_ms, lesser(2 * LK__SECOND_MS, o->lease_ms / 3));
     complete(&o->poll_ms, lesser(1 * LK__SECOND_MS, o->lease_ms / 2));
-    complete_backoff(o);
     complete(&o->retry_max_ms, greater(o->lease_ms / 10, o->retry_min_ms));
     complete(&o->retry_min_ms, lesser(20, o->retry_max_ms));
     complete(&o->keepalive_ms, 15 * LK__SECOND_MS);
@@ -111,24 +97,6 @@ static int check_command(struct lk__builder *builder)
                             written(o->command_timeout_ms).text, written(o->lease_ms).text, written(most_ms).text);
 }
 
-static int check_backoff(struct lk__builder *builder)
-{
-    const struct lk__options *o = &builder->options;
-    int64_t most_ms = liveness_of(o) / 3;
-    if (o->fixed_backoff && o->backoff_min_ms != o->backoff_max_ms)
-        return lk__builder_fail(builder, EINVAL, called(builder, "backoff_min"), "is for %s=exponential",
-                                called(builder, "backoff"));
-    if (o->backoff_min_ms > o->backoff_max_ms)
-        return too_long(builder, "backoff_min", o->backoff_min_ms, "backoff_max", o->backoff_max_ms);
-    if (o->backoff_max_ms <= most_ms)
-        return 0;
-    return lk__builder_fail(
-        builder, EINVAL, called(builder, "backoff_max"),
-        "%s is longer than a third of the time for which a silent waiter keeps its place: at most %s, "
-        "or a longer poll",
-        written(o->backoff_max_ms).text, written(most_ms).text);
-}
-
 /* Only settings that were given can be wrong here: defaults are chosen to fit. */
 static int check_times(struct lk__builder *builder)
 {
@@ -147,8 +115,7 @@ static int check_times(struct lk__builder *builder)
         return too_long(builder, "poll", o->poll_ms, "lease", o->lease_ms);
     if (o->retry_min_ms > o->retry_max_ms)
         return too_long(builder, "retry_min", o->retry_min_ms, "retry_max", o->retry_max_ms);
-    int rc = check_backoff(builder);
-    return rc != 0 ? rc : check_command(builder);
+    return check_command(builder);
 }
 
 /* One file of the client's without the other is of no use, and a unix socket has no TLS. */

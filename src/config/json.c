@@ -73,7 +73,7 @@ static void last_string(struct lk__builder *builder, const char *text, const cha
 
 /* --- from keys to settings ------------------------------------------------------------------------------ */
 
-enum { GROUPS = 4 };
+enum { GROUPS = 3 };
 
 struct reader {
     struct lk__builder builder;
@@ -166,7 +166,7 @@ static const char *path_of(struct reader *reader, const char *group, const char 
 /* The group named `name`, from 1 on; 0: there is none. */
 static int group_of(const char *key)
 {
-    static const char *const groups[GROUPS] = { "timeouts", "retry", "backoff", TLS };
+    static const char *const groups[GROUPS] = { "timeouts", "retry", TLS };
     for (int i = 0; i < GROUPS; i++)
         if (strcmp(key, groups[i]) == 0)
             return i + 1;

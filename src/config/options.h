@@ -63,8 +63,6 @@ struct lk__options {
     int64_t command_timeout_ms; /* min(1 s, lease/5) */
     int64_t connect_timeout_ms; /* min(2 s, lease/3) */
     int64_t poll_ms;            /* longest time between two asks of a waiter: min(1 s, lease/2) */
-    int64_t backoff_min_ms;     /* first pause between two asks of a waiter that hears no message: 10 ms */
-    int64_t backoff_max_ms;     /* longest one: poll; at most a third of Lw */
     int64_t retry_min_ms;       /* first pause between attempts to connect: 20 ms */
     int64_t retry_max_ms;       /* longest one: lease/10, at least retry_min */
     int64_t keepalive_ms;       /* idle time before TCP probes the peer: 15 s; -1: off */
@@ -72,7 +70,6 @@ struct lk__options {
     int64_t warn_hold_ms;       /* a hold that is longer is told; -1: none is, the default */
     int64_t clock_skew_ms;      /* clocks of servers that replace each other differ by less: 500 ms; of one server 0 */
 
-    bool fixed_backoff; /* backoff=fixed: backoff_min_ms is backoff_max_ms */
     bool no_pubsub;     /* pubsub=no: waiters poll */
     bool redisson;      /* redisson=yes: hear Redisson's channels, let Java have its turn */
     bool survey;        /* ask each server what it says of itself: never of a URL or file */

@@ -16,7 +16,7 @@
 
 typedef int putter(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
-static putter put_duration, put_duration_or_no, put_backoff, put_yes, put_no, put_text, put_prefix, put_client_name,
+static putter put_duration, put_duration_or_no, put_yes, put_no, put_text, put_prefix, put_client_name,
     put_db;
 static putter put_replicas, put_protocol, put_address, put_nodes, put_socket, put_mode, put_tls_text, put_verify,
     put_url;
@@ -47,9 +47,6 @@ const struct lk__setting lk__settings[] = {
     { "retry_min", "retry.min", LK__DURATION, put_duration, FIELD(retry_min_ms) },
     { "retry_max", "retry.max", LK__DURATION, put_duration, FIELD(retry_max_ms) },
     { "keepalive", "keepalive", LK__DURATION_OR_NO, put_duration_or_no, FIELD(keepalive_ms) },
-    { "backoff", "backoff.policy", LK__STRING, put_backoff, FIELD(fixed_backoff) },
-    { "backoff_min", "backoff.min", LK__DURATION, put_duration, FIELD(backoff_min_ms) },
-    { "backoff_max", "backoff.max", LK__DURATION, put_duration, FIELD(backoff_max_ms) },
     { "clock_skew", "clock_skew", LK__DURATION, put_duration, FIELD(clock_skew_ms) },
     { "warn_wait", "warn_wait", LK__DURATION_OR_NO, put_duration_or_no, FIELD(warn_wait_ms) },
     { "warn_hold", "warn_hold", LK__DURATION_OR_NO, put_duration_or_no, FIELD(warn_hold_ms) },
@@ -190,15 +187,6 @@ static int put_flag(struct lk__builder *builder, const struct lk__setting *setti
     if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
         return must(builder, setting, "be yes or no");
     *flag = strcmp(text, word) == 0;
-    return 0;
-}
-
-static int put_backoff(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
-{
-    bool *fixed = field_of(builder, setting);
-    if (strcmp(text, "fixed") != 0 && strcmp(text, "exponential") != 0)
-        return must(builder, setting, "be fixed or exponential");
-    *fixed = strcmp(text, "fixed") == 0;
     return 0;
 }
 

@@ -10,7 +10,7 @@
 -- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
---           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
+--           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE
 --           DISAGREES found text
@@ -67,7 +67,6 @@ elseif left ~= -2 then
         return answer(BUSY, left)
     elseif holds then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
-        end_turn(seen, now, TURN_MS, liveness_ms)
         local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
         return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
     elseif left == -1 and not is_mutex(mutex) then
@@ -90,7 +89,7 @@ end
 if try then
     return answer(BUSY, left)
 end
-local place = place_of(queue, seen, id, now, liveness_ms)
+local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     return answer(QUEUED, arrival, left, place, redis.call('HRANDFIELD', mutex) or '')
 end

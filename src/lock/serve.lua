@@ -23,7 +23,7 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
             redis.call('DEL', mark)
         end
     end
-    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, take = take, undo = undo }
+    local round = { queue = queue, seen = seen, now = now, take = take, undo = undo }
     round.absent = deaf and { [deaf] = true }
     return hand_over(round, asker, CLAIM_MS)
 end

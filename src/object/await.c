@@ -143,7 +143,7 @@ static int64_t next_poll(struct lk__await *await)
 {
     const struct lk__options *options = await->op.object->client->options;
     if (await->unsubscribed)
-        await->pause_ms = lk__backoff(await->pause_ms, options->backoff_min_ms, options->backoff_max_ms);
+        await->pause_ms = lk__backoff(await->pause_ms, LK__BACKOFF_MIN_MS, options->poll_ms);
     int64_t poll_us = (await->unsubscribed ? await->pause_ms : options->poll_ms) * 1000;
     poll_us = poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
     int64_t next_us = earlier(await->came_us + poll_us, await->limit_us);

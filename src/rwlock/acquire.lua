@@ -11,7 +11,7 @@
 -- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings      the id ends in the mode, :r or :w
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
---           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
+--           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases
 --           BEHIND arrival number, left_ms ms, ours text      see place_of_ours()
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE FULL
@@ -95,7 +95,6 @@ elseif dead then
     call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
-    end_turn(seen, now, SHARED_TURN_MS, liveness_ms)
     outlast(holders, lease_ms, now)
     put(holders, mine, lease_ms, now)
     if not is_writer(mine) then
@@ -132,7 +131,7 @@ end
 if ours then
     return answer(BEHIND, number, left, ours)
 end
-local place = place_of(queue, seen, id, now, liveness_ms)
+local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     return answer(QUEUED, arrival, left, place, look(holders, now) or '')
 end

@@ -1,7 +1,6 @@
 -- admit.lua - the wait queue of a read-write lock, and how those in it come in
 --
 -- uses:     first queue holders token
-local SHARED_TURN_MS = 1000 -- the readers have to leave first
 -- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
 -- so that no script has to look for it after all the others. Its scores are arrivals less this number, which is larger
 -- than any arrival, and exact in a double.
@@ -82,21 +81,14 @@ local function writers_in_line(queue)
     return writers, in_front, #back == WRITERS_MAX
 end
 
--- Will a waiter with this sign of life be let in when its turn comes, as far as one can tell? A client may hear messages
--- since its last ask; one that hears none has a turn now and then.
-local function is_expected(id, sign, seen, now)
-    sign = tonumber(sign or '')
-    return sign and now / 1000 <= sign - terms_of(sign) / 2 and
-        (not is_unheard(sign) or tell(id, 'P') or has_turn(seen, sign, now, SHARED_TURN_MS))
-end
-
 -- Phase-fair order, and a reader comes while no writer has the lock: the next writer is to stand in front, and the reader
 -- behind it. Writers that do not answer do not count, or readers would pass for ever those behind them. Returns false
 -- when there are so many of them that the reader has to stand behind all writers.
 local function put_writer_in_front(queue, seen, now)
     local writers, in_front, more = writers_in_line(queue)
-    for i, sign in ipairs(writers[1] and redis.call('ZMSCORE', seen, unpack(writers)) or {}) do
-        if is_expected(writers[i], sign, seen, now) then
+    local signs = signs_of(seen, writers)
+    for i = 1, #writers do
+        if signs[i] and claim_for(writers, signs, i, now) then
             if i > in_front then
                 redis.call('ZADD', queue, 'XX', string.format('%.0f', last_in_front(queue, now)), writers[i])
             end
@@ -112,14 +104,8 @@ end
 -- before it, and the mark until then; missed, writers that did not listen; asker, who needs no message; mine, mine_died:
 -- the asker's token once it is in, and whether a writer died.
 
--- A writer that waits for readers to leave keeps out all after it; a writer that hears no message only in its turn.
-local function keeps_out(round, id, sign)
-    local unheard = sign and is_unheard(sign) and not tell(id, 'P') -- the asker has no sign here
-    return not unheard or has_turn(round.seen, sign, round.now, round.turn_ms)
-end
-
 -- May `id` come in? True · false: `id` is passed over · nil: neither `id` nor any waiter after it may.
-local function may_enter(round, id, sign)
+local function may_enter(round, id)
     if round.writing or round.shut then
         return nil
     elseif not string.find(round.modes, string.sub(id, -1), 1, true) then
@@ -128,16 +114,12 @@ local function may_enter(round, id, sign)
         end
         return false
     elseif is_writer(id) and round.readers > 0 then
-        round.shut = keeps_out(round, id, sign)
+        round.shut = true -- a writer that waits for readers to leave keeps out all after it
+        return nil
     elseif not is_writer(id) and round.readers >= READERS_MAX then
         return nil
-    else
-        return true
     end
-    if round.shut then
-        return nil
-    end
-    return false
+    return true
 end
 
 -- Write `id` as holder; returns the digits of its token, and whether a writer died.
@@ -158,8 +140,8 @@ local function admit(round, id, claim_ms)
     return round.token, round.died
 end
 
-local function take(id, claim_ms, sign, round)
-    local may = may_enter(round, id, sign)
+local function take(id, claim_ms, round)
+    local may = may_enter(round, id)
     if not may then
         return may
     end
@@ -209,7 +191,7 @@ local function let_in_group(round, modes, in_front)
     round.modes, round.in_front = modes, in_front
     hand_over(round, asker, lock.lease_ms or CLAIM_MS, round.ended, true)
     if asker and lock.tries then
-        take(asker, lock.lease_ms, nil, round)
+        take(asker, lock.lease_ms, round)
     end
 end
 
@@ -221,7 +203,7 @@ local function let_in(lock, asker, now, deaf)
     if holder and is_writer(holder) then
         return nil
     end
-    local round = { queue = lock.queue, seen = lock.seen, now = now, turn_ms = SHARED_TURN_MS, take = take, undo = undo,
+    local round = { queue = lock.queue, seen = lock.seen, now = now, take = take, undo = undo,
         lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0,
         ended = holder and none_is_known_to_end, absent = deaf and { [client_of(deaf)] = true },
         missed = deaf and { deaf } }

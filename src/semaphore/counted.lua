@@ -84,11 +84,11 @@ end
 -- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns. Claims that end are noted when they
 -- are put back. `deaf`: nil, or a client that does not listen.
 local function hand_out(name, claims, queue, seen, asker, free, now, deaf)
-    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true,
+    local round = { queue = queue, seen = seen, now = now, free = free, unnoted = true,
         absent = deaf and { [deaf] = true } }
-    function round.take(id, its_claim_ms, sign)
+    function round.take(id, its_claim_ms, _, sign)
         local n = wanted(id)
-        local enough = set_aside(round, id, n, asker)
+        local enough = set_aside(round, id, n, asker, sign)
         if not enough or id == asker then
             return enough
         end

@@ -111,14 +111,14 @@ end
 -- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether
 -- waiters are left that go first. The asker only leaves the queue: the caller takes its permits.
 local function lend_out(permits, queue, seen, asker, total, now, anonymous)
-    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
-    function round.take(id, its_claim_ms)
+    local round = { queue = queue, seen = seen, now = now, free = free_permits(permits, total, now) }
+    function round.take(id, its_claim_ms, _, sign)
         local permit, n = permit_of(id)
         if n > total and id ~= asker then
             tell(id, 'F ' .. id) -- its ask says that it never gets them, and it blocks nobody
             return false
         end
-        local enough = set_aside(round, id, n, asker)
+        local enough = set_aside(round, id, n, asker, sign)
         if not enough or id == asker then
             return enough
         end

@@ -83,7 +83,6 @@ elseif live then -- the message or reply with the grant got lost, or this is a l
     renew_parts(permits, permit, n, lease_ms, now)
     local token = token_after(last, now) -- the one that got lost with the grant may be another's by now, or unknown
     redis.call('ZADD', permits, negative(token), 'token')
-    end_turn(seen, now, TURN_MS, liveness_ms)
     return answer(GRANTED, token, told)
 elseif n > all and all > 0 then
     leave(queue, seen, id)
@@ -102,7 +101,7 @@ local _, got = lend_out(permits, queue, seen, id, all, now, anonymous)
 if got then
     return take()
 end
-local place = place_of(queue, seen, id, now, liveness_ms)
+local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
     return answer(QUEUED, arrival, until_next_end(), place, told or 0, first, wants, since_ms)

@@ -72,7 +72,6 @@ elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and
     end, function()
         idempotent_record(once, owner, nth, 0, now) -- the claim ends, and the permits come back
     end)
-    end_turn(seen, now, TURN_MS, liveness_ms)
     return answer(GRANTED, 1)
 elseif anonymous and not value or arrival ~= 0 and was_deleted(total, arrival, now) then
     return answer(ABSENT)
@@ -123,7 +122,7 @@ end
 if turn > 0 and (left_ms < 0 or turn < left_ms) then
     left_ms = turn -- then what is left to Java is free for all
 end
-local place = place_of(queue, seen, id, now, liveness_ms)
+local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
     return answer(QUEUED, arrival, left_ms, place, all or 0, first, wants, since_ms)

@@ -168,8 +168,6 @@ static inline struct lk__acquirefsm_settings limited(int64_t limit_ms)
                                              .poll_ms = POLL,
                                              .liveness_ms = LIVENESS,
                                              .command_us = COMMAND * 1000,
-                                             .backoff_min_ms = POLL,
-                                             .backoff_max_ms = POLL,
                                              .retry_min_ms = PAUSE,
                                              .retry_max_ms = PAUSE_MAX };
 }
@@ -186,6 +184,7 @@ static inline struct play begin_as(struct lk__acquirefsm_settings settings)
 {
     struct play play = { .sent_us = 0 };
     lk__acquirefsm_init(&play.machine, &settings);
+    play.machine.heard = true;
     return play;
 }
 

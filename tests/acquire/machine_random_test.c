@@ -201,7 +201,7 @@ static const char *refusal(struct life *life)
 static void answer_travels(struct life *life)
 {
     pass(life, (int64_t)drawn(STEP_MAX_US / 10), life->play.step.until_us);
-    life->play.machine.hearing = once_in(20) ? LK__UNHEARD : LK__HEARD;
+    life->play.machine.heard = !once_in(20);
 }
 
 static struct lk__step ask_is_answered(struct life *life)

@@ -17,11 +17,8 @@
 
 enum { LISTENERS = 4, HOLD_MS = 5, LONGER_MS = 200, POLLER_LIMIT_MS = 30000, FAR_MS = 20, NEWCOMERS = 3, TURNS = 4 };
 
-/* A turn may begin every other second; then it is as long as a hold until somebody gives back. */
-enum { TURN_LIMIT_MS = 5000 };
-
-/* The listeners were newcomers themselves: so long it takes at most until there may be another turn. */
-enum { TURNS_PAUSE_MS = 2100 };
+/* The holds of all who were there before, and a pause between two asks. */
+#define TURN_LIMIT_MS ((LISTENERS + 1) * LONGER_MS + SLACK_MS)
 
 struct traffic {
     const struct subject_kind *kind;
@@ -82,7 +79,6 @@ static void pollers(struct world *w, const struct subject_kind *kind)
     lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
     struct subject *poller;
     poller = world_subject(w, client, kind, "thing");
-    world_allow(w, "latchkey:seen:*"); /* when there may be another turn */
     assert_lk(0, subject_take(poller, POLLER_LIMIT_MS));
     assert_lk(0, subject_give(poller));
     end_traffic(w, traffic, pids);
@@ -96,7 +92,6 @@ static void a_turn_comes_late(struct world *w)
     begin_traffic(w, traffic, kind_named("fair mutex"), LONGER_MS, pids);
     lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
     struct subject *poller = world_subject(w, client, traffic->kind, "thing");
-    world_allow(w, "latchkey:seen:*");
     for (int i = 0; i < TURNS; i++) {
         assert_lk(0, subject_take(poller, TURN_LIMIT_MS));
         assert_lk(0, subject_give(poller));
@@ -140,9 +135,7 @@ static void a_newcomer_is_not_passed(struct world *w)
     int more = INT_MAX;
     begin_traffic(w, traffic, kind_named("fair mutex"), HOLD_MS, pids);
     proxy_delay(proxy, FAR_MS);
-    world_allow(w, "latchkey:seen:*");
     for (int i = 0; i < NEWCOMERS && more > 2 * LISTENERS; i++) {
-        sleep_ms(TURNS_PAUSE_MS);
         more = turns_more(w, traffic, proxy);
     }
     end_traffic(w, traffic, pids);

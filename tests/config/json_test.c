@@ -84,7 +84,6 @@ static void a_file_says_all_that_options_hold(void)
         "\",\n"
         "  \"timeouts\": { \"connect\": \"3s\", \"command\": \"1500ms\" }, \"retry\": { \"min\": \"5ms\", \"max\": "
         "\"1s\" },\n"
-        "  \"backoff\": { \"policy\": \"exponential\", \"min\": \"7ms\", \"max\": \"900ms\" },\n"
         "  \"keepalive\": \"30s\", \"lease\": \"20s\", \"poll\": \"0.5s\", \"prefix\": \"lk:\", \"client_name\": "
         "\"me\",\n"
         "  \"pubsub\": false, \"redisson\": true, \"strict\": \"yes\", \"protocol\": 2 }\n");
@@ -100,9 +99,6 @@ static void a_file_says_all_that_options_hold(void)
     assert_int_equal(o.command_timeout_ms, 1500);
     assert_int_equal(o.retry_min_ms, 5);
     assert_int_equal(o.retry_max_ms, 1000);
-    assert_false(o.fixed_backoff);
-    assert_int_equal(o.backoff_min_ms, 7);
-    assert_int_equal(o.backoff_max_ms, 900);
     assert_int_equal(o.keepalive_ms, 30000);
     assert_int_equal(o.lease_ms, 20000);
     assert_int_equal(o.poll_ms, 500);

@@ -63,8 +63,6 @@ static inline void check_options(const struct lk__options *o)
     require(o->lease_ms >= 100 && o->lease_ms <= 24 * 60 * 60 * 1000);
     require(o->command_timeout_ms >= 1 && o->command_timeout_ms < o->lease_ms);
     require(o->connect_timeout_ms >= 1 && o->poll_ms >= 1);
-    require(o->backoff_min_ms >= 1 && o->backoff_min_ms <= o->backoff_max_ms);
-    require(o->backoff_max_ms <= 1666 || o->backoff_max_ms <= o->poll_ms);
     require(o->retry_min_ms >= 1 && o->retry_min_ms <= o->retry_max_ms);
     require(!o->tls.on || o->servers != NULL);
     require((o->tls.certificate != NULL) == (o->tls.key != NULL));

@@ -529,15 +529,13 @@ static void begin(struct world *w)
     set->command_us = between(&w->input, 1, 2000) * 1000;
     set->retry_min_ms = between(&w->input, 1, 100);
     set->retry_max_ms = set->retry_min_ms + between(&w->input, 0, 1000);
-    set->backoff_min_ms = set->retry_min_ms;
-    set->backoff_max_ms = set->poll_ms;
     set->try_only = (flags & 1) != 0;
     set->recorded = (flags & 2) != 0;
     set->confirmed = (flags & 32) != 0;
     set->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
     w->hard_us = lk__later(set->limit_us > w->now_us ? set->limit_us : w->now_us, set->command_us);
     lk__acquirefsm_init(&w->machine, set);
-    w->machine.hearing = (flags & 4) != 0 ? LK__UNHEARD : LK__HEARD;
+    w->machine.heard = (flags & 4) == 0;
     w->step = lk__acquirefsm_start(&w->machine, w->now_us);
 }
 

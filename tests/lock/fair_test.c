@@ -195,7 +195,7 @@ static void the_dead_delay_nobody(struct world *w)
     open_orders(w, "lease=2s");
     eventually(world_queued(w, "orders") == 10, 5000);
     worker_start(&living, outlive_the_dead, orders);
-    eventually(world_queued(w, "orders") == 11, 5000);
+    eventually(world_queued(w, "orders") == 11 && world_listening(w, "mutex:{orders}"), 5000);
     int64_t began_ms = now_ms();
     world_redis(w, "PEXPIRE orders %d", LEASE_MS);
     for (int i = 0; i < 10; i++)

@@ -72,7 +72,7 @@ static void a_dead_waiter_delays_nobody(struct world *w)
     lk_mutex_t *orders;
     world_redis(w, "HSET orders somebody:1 1");
     pid_t waiter = world_fork(w, wait_forever, NULL);
-    eventually(world_queued(w, "orders") == 1, 5000);
+    eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
     world_kill(w, waiter);
     world_redis(w, "DEL orders");
     orders = world_mutex(w, world_client(w, ""), "orders", NULL);

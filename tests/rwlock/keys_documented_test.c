@@ -258,7 +258,7 @@ static void a_grant_is_the_message_that_the_page_says(struct world *w)
     open_config(w, "");
     assert_lk(0, lk_rwlock_rdlock(config));
     worker_start(&writer, write_once, same_name);
-    eventually(world_rwqueued(w, "config") == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1 && world_listening(w, "rw:{config}"), 5000);
     snprintf(channel, sizeof channel, "latchkey:client:%.32s",
              world_str(w, "EVAL %s 0", "return redis.call('ZRANGE', 'latchkey:rw:{config}', 0, 0)[1]"));
     world_subscribe(w, channel);

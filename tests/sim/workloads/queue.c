@@ -37,11 +37,9 @@ enum {
     PROMPT_MS = 200,
     NEWCOMER_MS = 800,
     SETTLED_MS = 100,
-    QUEUED_MS = 20,
-    TURN_MS = 150,
-    WRITERS_TURN_MS = 1200
+    QUIET_CLAIM_MS = 300, /* of one that hears nothing, ... */
+    QUIET_PAUSE_MS = 200  /* ... and asks so often near the front */
 };
-enum { KEPT_MS = 3 * TURN_MS / 8 };
 
 enum kind { MUTEX, FAIR_MUTEX, RWLOCK, COUNTING, LEASED, KINDS };
 static const char *const kind_names[] = { "mutex", "fair mutex", "read-write lock", "semaphore", "leased semaphore" };
@@ -104,10 +102,6 @@ struct object {
     bool is_unjudged;
     int64_t held_ns;          /* it was taken */
     int64_t taken_ns;         /* it was taken, or waited for */
-    int64_t keeps_since_ns;   /* free, though one who hears could come in; 0: it is not */
-    int64_t kept_ns, both_ns; /* so it was for one who does not hear; both kinds waited for that long in all */
-    int64_t looked_ns;
-    bool both_wait;
 };
 
 struct shared {
@@ -299,7 +293,7 @@ static int64_t silence_ms(const struct shared *shared, unsigned number, int64_t 
         if (is_semaphore(object) && shared->whole < 1000)
             wants_more = latest(wants_more, liveness_ms(machine) / 2);
         if (machine->life == DEAD) {
-            died_ms = 2 * TURN_MS;
+            died_ms = 2 * QUIET_CLAIM_MS + asks_ms; /* a newcomer may not have heard yet, and so has a claim */
             continue;
         }
         claims += claim_ms(object, machine);
@@ -319,68 +313,42 @@ static int64_t bound_ms(const struct shared *shared, unsigned number, int64_t si
 {
     const struct object *object = &shared->objects[number];
     int64_t least_ms = INT64_MAX, asks_ms = INT64_MAX;
-    bool some_unheard = false;
+    int64_t unheard = 0;
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
         const struct machine *machine = &shared->machines[call->machine];
         if (call->object != number || call->state != WAITING)
             continue;
-        some_unheard |= !call->is_heard;
+        unheard += !call->is_heard;
         if (machine->life != LIVE)
             continue;
         asks_ms = asks_within_ms(machine) < asks_ms ? asks_within_ms(machine) : asks_ms;
         if (call->able_ns == 0)
             continue;
-        int64_t ms = !machine->is_heard ? asks_within_ms(machine) + TURN_MS : shared->has_mutes ? asks_within_ms(machine) : 0;
+        int64_t ms = !machine->is_heard ? asks_within_ms(machine) + QUIET_CLAIM_MS : shared->has_mutes ? asks_within_ms(machine) : 0;
         ms += latest(ready_ns(shared, call) - since_ns, 0) / NS_PER_MS;
         least_ms = ms < least_ms ? ms : least_ms;
     }
-    int64_t ms = PROMPT_MS + least_ms;
-    if (some_unheard)
-        ms += object->kind == RWLOCK ? WRITERS_TURN_MS : TURN_MS;
+    int64_t ms = PROMPT_MS + least_ms + unheard * QUIET_CLAIM_MS;
     if (object->open_ns - object->ghost_ended_ns < PROMPT_MS * NS_PER_MS ||
         object->mute_left_ns > object->open_ns - PROMPT_MS * NS_PER_MS)
         ms += asks_ms;
     return (ms + silence_ms(shared, number, now_ns, asks_ms)) * 21 / 20;
 }
 
-/* It may be kept from one that hears and could come in, as long as it is free. Who has to wait anyway loses nothing. */
-static void note_kept(struct object *object, bool keeps, int64_t now_ns)
-{
-    if (!keeps)
-        object->keeps_since_ns = 0;
-    else if (object->keeps_since_ns == 0)
-        object->keeps_since_ns = now_ns;
-}
-
 /* One who tries is told the truth: so long ago somebody had it, or waited for it. */
 static void note_taken(struct shared *shared, unsigned number, const struct taken *taken, int64_t now_ns)
 {
     struct object *object = &shared->objects[number];
-    bool heard = false, unheard = false;
     for (unsigned i = 0; i < shared->call_count; i++) {
         const struct call *call = &shared->calls[i];
         if (call->object != number || call->state != WAITING)
             continue;
         if (call->limit_ms > 0)
             object->taken_ns = now_ns;
-        heard |= call->is_heard && shared->machines[call->machine].life == LIVE &&
-                 now_ns - call->since_ns > QUEUED_MS * NS_PER_MS;
-        unheard |= !call->is_heard;
     }
     if (taken->permits > 0 || taken->unsure)
         object->held_ns = object->taken_ns = now_ns;
-    if (object->both_wait) {
-        object->both_ns += now_ns - object->looked_ns;
-        if (object->keeps_since_ns != 0 && now_ns - object->keeps_since_ns > KEPT_MS * NS_PER_MS)
-            object->kept_ns += now_ns - latest(object->looked_ns, object->keeps_since_ns);
-    }
-    object->both_wait =
-        heard && unheard && !shared->is_stormy && !shared->has_mutes && shared->is_calm && object->kind != RWLOCK;
-    object->looked_ns = now_ns;
-    must(object->both_ns < 10000 * NS_PER_MS || object->kept_ns < object->both_ns / 10,
-         "%s %s is kept for %lld of %lld ms for those who hear nothing", kind_names[object->kind], object->name,
-         (long long)(object->kept_ns / NS_PER_MS), (long long)(object->both_ns / NS_PER_MS));
 }
 
 /* What the court knows, for who reads of a failure. */
@@ -429,7 +397,6 @@ static void judge(struct shared *shared, unsigned number)
     struct object *object = &shared->objects[number];
     int64_t now_ns = true_ns(), ready_since_ns = INT64_MAX;
     struct taken taken = taken_of(shared, number, now_ns);
-    bool keeps = false;
     for (unsigned i = 0; i < shared->call_count; i++) {
         struct call *call = &shared->calls[i];
         if (call->object != number)
@@ -440,12 +407,10 @@ static void judge(struct shared *shared, unsigned number)
         judge_each(shared, number, call, is_sure && !shared->is_stormy, now_ns);
         if (!is_able)
             continue;
-        keeps |= call->is_heard && is_sure;
         if (ready_ns(shared, call) < ready_since_ns)
             ready_since_ns = ready_ns(shared, call);
     }
     note_taken(shared, number, &taken, now_ns);
-    note_kept(object, keeps, now_ns);
     if (ready_since_ns == INT64_MAX || taken.unsure || object->is_unjudged || shared->is_stormy) {
         object->open_ns = 0;
         return;
@@ -510,8 +475,8 @@ static void judge_phases(struct shared *shared, const struct call *writer)
     }
 }
 
-/* Those who hear nothing have a turn every other second, found with the next call, and come one after the other. */
-static void judge_turns(const struct shared *shared, const struct call *call)
+/* Those who hear nothing are served like the others, by claims that they find with the next ask. */
+static void judge_unheard(const struct shared *shared, const struct call *call)
 {
     const struct object *object = &shared->objects[call->object];
     int64_t waited_ms = (true_ns() - call->since_ns) / NS_PER_MS, others = 0, asks_ms = 0;
@@ -665,28 +630,19 @@ static int64_t hold_time(struct user *user)
     }
 }
 
-/* One that hears nothing comes in, while others who hear wait: until now it was kept for it. */
-static void note_turn(struct object *object)
-{
-    int64_t ns = object->keeps_since_ns > 0 && object->both_wait ? true_ns() - object->keeps_since_ns : 0;
-    object->kept_ns += ns < KEPT_MS * NS_PER_MS ? ns : KEPT_MS * NS_PER_MS;
-}
-
 static void enter(struct user *user, unsigned number)
 {
     struct shared *shared = user->machine->shared;
     struct call *call = &shared->calls[user->number];
     struct object *object = &shared->objects[number];
     judge(shared, number);
-    judge_turns(shared, call);
+    judge_unheard(shared, call);
     judge_order(shared, call);
     judge_phases(shared, call);
     if (call->writes)
         object->writer_ns = true_ns();
-    if (!call->is_heard)
-        note_turn(object);
     call->state = HOLDING;
-    object->open_ns = object->keeps_since_ns = 0;
+    object->open_ns = 0;
     judge(shared, number);
     shared->changed_ns = true_ns();
     hold(user, number, call, hold_time(user));
@@ -846,7 +802,7 @@ static void use_one(struct user *user)
              "%s %s: a wait that slept over its limit left though it was free", kind_names[object->kind], object->name);
         if (!tries)
             judge(shared, number);
-        judge_turns(shared, call);
+        judge_unheard(shared, call);
         if (!call->is_heard)
             object->mute_left_ns = true_ns();
     }
@@ -1319,7 +1275,8 @@ static int64_t may_ask(const struct shared *shared, const struct call *call, int
     const struct machine *machine = &shared->machines[call->machine];
     if (call->state == HOLDING)
         return shared->objects[call->object].kind == COUNTING ? 0 : 3 * ms / machine->lease_ms + 2;
-    return call->state == WAITING ? ms / (machine->poll_ms * 8 / 10) + 2 : 2;
+    int64_t pause_ms = machine->is_heard || machine->poll_ms < QUIET_PAUSE_MS ? machine->poll_ms : QUIET_PAUSE_MS;
+    return call->state == WAITING ? ms / (pause_ms * 8 / 10) + 2 : 2;
 }
 
 static void judge_asks(struct world *w, struct shared *shared, struct quiet *quiet)
@@ -1344,10 +1301,18 @@ static void judge_asks(struct world *w, struct shared *shared, struct quiet *qui
     }
 }
 
+static bool are_lost(const struct object *object)
+{
+    unsigned lost = 0;
+    for (unsigned i = 0; i < object->ghost_count; i++)
+        lost += object->ghosts[i].until_ns == NEVER_NS ? object->ghosts[i].wants : 0;
+    return lost >= object->total;
+}
+
 /*
  * The record has an entry for each thread that made a request in the last minute and a half, and some that are older.
  * One that got no answer is the last of its name: a wait that was cancelled. Nobody counts them where connections were
- * lost.
+ * lost, and nobody deletes old ones where all permits are lost, as nobody new takes one.
  */
 static void judge_record(struct world *w, const struct shared *shared)
 {
@@ -1357,6 +1322,8 @@ static void judge_record(struct world *w, const struct shared *shared)
     for (unsigned i = 0; i < shared->machine_count; i++)
         most += (1 + (int64_t)shared->machines[i].lives) * 2 * shared->machines[i].threads;
     for (unsigned i = 0; i < shared->object_count; i++) {
+        if (are_lost(&shared->objects[i]))
+            continue;
         int64_t kept = world_int(w, "HLEN latchkey:once:{%s}", shared->objects[i].name);
         must(kept <= most * 5 / 4, "the record of %s has %lld entries of %lld requests at once",
              shared->objects[i].name, (long long)kept, (long long)most);
