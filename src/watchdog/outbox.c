@@ -6,7 +6,8 @@
  *
  * The hard case: a command that undoes a request whose copies may still come. One answer says nothing then: the
  * command is sent once more when the server's clock has passed the deadline of those copies, and only what is
- * answered from then on counts.
+ * answered from then on counts. A clock that is known badly makes that deadline late, so the command is sent after
+ * each command timeout, too.
  */
 #include "watchdog/watchdog.h"
 
@@ -162,12 +163,17 @@ static int64_t past_copies(struct lk__watchdog *dog, struct lk__outboxentry *ent
 {
     assert(lk__mu_held(&dog->mu));
     int64_t left_us = lk__until_left(&entry->past, date, now_us), here_us = entry->past.here_us - now_us;
+    int64_t command_us = dog->options->command_timeout_ms * 1000;
     if (here_us <= 0 && !entry->unawaited) {
         entry->unawaited = true;
         dog->outbox.pending--;
         pthread_cond_broadcast(&dog->outbox.answered);
     }
-    return now_us + (here_us > 0 && here_us < left_us ? here_us : left_us) + 1000;
+    if (here_us > 0 && here_us < left_us)
+        left_us = here_us;
+    if (here_us > 0 && command_us < left_us)
+        left_us = command_us;
+    return now_us + left_us + 1000;
 }
 
 /* When to send the entry again; LK__NEVER: its answer counts. */

@@ -79,8 +79,31 @@ static void a_copy_does_not_bring_back_a_lost_hold(struct world *w)
     eventually(!world_exists(w, "orders"), 2 * COMMAND_MS); /* a lease is much longer */
 }
 
+/*
+ * A connection that came up slowly knows the server's clock badly, so its requests have a late deadline. A copy that
+ * takes the mutex is given back long before that: nobody else gets the mutex meanwhile.
+ */
+static void a_copy_of_a_slow_connection_is_given_back_soon(struct world *w)
+{
+    enum { SHORT_MS = 200, SLOW_MS = 2000 };
+    p = proxy_begin(w);
+    lk_mutex_t *rival = world_mutex(w, world_client(w, "lease=20s"), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(rival));
+    proxy_delay(p, SLOW_MS);
+    orders = world_mutex(w, proxy_client(p, "lease=20s&command_timeout=200ms&connect_timeout=10s"), "orders", NULL);
+    proxy_delay(p, 0);
+    proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
+    assert_lk(EIO, lk_mutex_trylock(orders));
+    assert_lk(0, lk_mutex_unlock(rival));
+    sleep_ms(SHORT_MS / 2); /* the first release is there by then */
+    proxy_release(p);
+    eventually(world_exists(w, "orders"), SHORT_MS);
+    eventually(!world_exists(w, "orders"), 2 * SHORT_MS);
+    sleep_ms(2 * SLOW_MS); /* a close before the deadline returns EIO */
+}
+
 int main(void)
 {
     return world_run(a_copy_does_not_shorten_an_extended_lease, a_copy_of_a_nested_lock_does_not_either,
-                     a_copy_does_not_bring_back_a_lost_hold);
+                     a_copy_does_not_bring_back_a_lost_hold, a_copy_of_a_slow_connection_is_given_back_soon);
 }
