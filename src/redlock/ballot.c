@@ -54,9 +54,10 @@ void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run)
 static void set_deadline(struct lk__vote *vote)
 {
     int64_t now_us = lk__now_us();
-    vote->until = lk__node_until(vote->node, LK__LANE_COMMANDS, now_us, vote->ballot->until_us - now_us);
-    vote->sent.deadline_us = vote->until.date.us;
-    vote->sent.epoch = vote->until.date.epoch;
+    struct lk__until until = lk__node_until(vote->node, LK__LANE_COMMANDS, now_us, vote->ballot->until_us - now_us);
+    vote->sent.deadline_us = until.date.us;
+    vote->sent.epoch = until.date.epoch;
+    lk__until_extend(&vote->until, &until); /* an earlier connection may have known the clock worse */
 }
 
 /* A server that does not let this client in refuses what it would be asked. */

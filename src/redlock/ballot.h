@@ -21,7 +21,7 @@ struct lk__vote {
     enum lk__votestate state;
     struct lk__command command; /* script NULL: it is not asked */
     struct lk__sent sent;
-    struct lk__until until; /* when a dated question is over */
+    struct lk__until until; /* when all copies of a dated question are over */
     bool bound;             /* a dated question is for one run of the server, that of ... */
     unsigned run;           /* ... this epoch; 0: nobody was met there */
     int code;               /* of no vote: why; of a cast one: of an error */

@@ -192,6 +192,12 @@ static void limit_hold(const struct lk__plan *plan, struct lk__lease *lease, int
         lease->reason = LK_REASON_MAX_HOLD;
 }
 
+/* The server told of no grant, and may have one, now or later. An answer to a copy says nothing of the first request. */
+static bool is_doubtful(const struct lk__vote *vote)
+{
+    return vote->state == LK__VOTE_UNKNOWN || (vote->repeated && !lk__vote_says(vote, LK__GRANTED));
+}
+
 /* A copy of what was asked may still come. */
 static void expect_late(struct lk__lease *part, const struct lk__vote *vote)
 {
@@ -215,7 +221,7 @@ static void take_parts(struct round *round, int64_t now_us)
     for (unsigned i = 0; i < round->quorum->count; i++) {
         struct lk__lease *part = round->quorum->parts[i];
         const struct lk__vote *vote = &round->ballot.votes[i];
-        part->doubted = vote->state == LK__VOTE_UNKNOWN;
+        part->doubted = is_doubtful(vote);
         if (!part->doubted && !lk__vote_says(vote, LK__GRANTED))
             continue;
         limit_hold(round->plan, part, now_us);
@@ -269,7 +275,7 @@ static void take_back(struct round *round)
         const struct lk__vote *vote = &round->ballot.votes[i];
         if (vote->state == LK__VOTE_UNKNOWN || vote->repeated)
             expect_late(part, vote);
-        if (vote->state == LK__VOTE_UNKNOWN || lk__vote_says(vote, LK__GRANTED) ||
+        if (is_doubtful(vote) || lk__vote_says(vote, LK__GRANTED) ||
             (vote->state == LK__VOTE_CAST && vote->code != 0))
             lk__outbox_send(&client->dog, &part->release, end_us);
     }

@@ -151,6 +151,53 @@ static void a_late_question_leaves_nothing_behind(struct world *w)
     assert_false(world_exists(w, "jobs"));
 }
 
+/*
+ * The first server refuses a second copy of the question, because a rival has the name. The first copy is still on its
+ * way. Then the rival leaves, and that copy arrives before its deadline. A lease of 20 s would be left there.
+ */
+static void come_after_a_refusal(struct world *w, struct rig *rig, int code, int64_t ms)
+{
+    world_int(w, "HSET jobs 285475da-9152-4c83-822a-67ee2f116a79:1 1");
+    world_int(w, "PEXPIRE jobs 30000");
+    once(rig->proxy, PROXY_PARK_REQUEST, &lk__lua_lock_acquire);
+    assert_lk(code, lk_redlock_trylock(rig->r));
+    assert_int_equal(1, proxy_faults(rig->proxy));
+    assert_int_equal(1, world_int(w, "DEL jobs"));
+    sleep_ms(ms);
+    proxy_release(rig->proxy);
+}
+
+static void a_copy_behind_a_refusal_is_given_back_without_a_majority(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 1);
+    come_after_a_refusal(w, &rig, EBUSY, 100);
+    eventually(world_exists(w, "jobs"), 1000);
+    eventually(!world_exists(w, "jobs"), 10000);
+}
+
+/* A slow connection knows the clock of its server badly, so a request that was sent on it has a later deadline. */
+static void a_copy_of_a_slow_connection_is_given_back(struct world *w)
+{
+    struct rig rig;
+    begin_slowly(w, &rig, 1, 400);
+    proxy_delay(rig.proxy, 0);
+    come_after_a_refusal(w, &rig, EBUSY, 1200); /* past the deadline of a quick connection */
+    eventually(world_exists(w, "jobs"), 1000);
+    eventually(!world_exists(w, "jobs"), 10000);
+}
+
+static void a_copy_behind_a_refusal_is_given_back_with_the_others(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 2);
+    quorum_str(rig.q, 2, "CLIENT PAUSE 300 ALL"); /* the refusal comes before the majority is there */
+    come_after_a_refusal(w, &rig, 0, 100);
+    eventually(world_exists(w, "jobs"), 1000);
+    assert_lk(0, lk_redlock_unlock(rig.r));
+    eventually(!world_exists(w, "jobs"), 10000);
+}
+
 /* The release of one that is cut off comes in the background. */
 static void a_release_is_repeated_where_it_was_not_heard(struct world *w)
 {
@@ -174,5 +221,7 @@ int main(void)
     return world_run(the_slowest_server_has_it_like_the_others, a_failed_try_gives_back_what_it_was_not_told_of,
                      what_a_server_did_not_tell_counts_from_its_first_renewal_on,
                      a_grant_that_nobody_heard_of_is_given_back_with_the_others, a_late_question_leaves_nothing_behind,
+                     a_copy_behind_a_refusal_is_given_back_without_a_majority,
+                     a_copy_of_a_slow_connection_is_given_back, a_copy_behind_a_refusal_is_given_back_with_the_others,
                      a_release_is_repeated_where_it_was_not_heard);
 }
