@@ -24,7 +24,8 @@ end
 local kept = not short and keep_until_us > now and redis.call('HEXISTS', mutex, id) == 1
 if kept then
     mine = 1
-    redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- held by no owner, and not free before then
+    -- Held by no owner, and not free before then. The server counts from the beginning of its millisecond.
+    redis.call('PEXPIRE', mutex, math.ceil(keep_until_us / 1000) - math.floor(now / 1000))
     if redis.call('HEXISTS', mutex, id) == 1 then -- else its end came meanwhile, and HSET would make it anew, without one
         redis.call('HSET', mutex, id, '0') -- so a late renewal or ask leaves it alone
     end

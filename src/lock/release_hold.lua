@@ -10,7 +10,7 @@ local mine
 if keep_until_us > now then
     mine = redis.call('HEXISTS', mutex, id)
     if mine == 1 then
-        redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- as release.lua has it
+        redis.call('PEXPIRE', mutex, math.ceil(keep_until_us / 1000) - math.floor(now / 1000)) -- as release.lua has it
         if redis.call('HEXISTS', mutex, id) == 1 then
             redis.call('HSET', mutex, id, '0')
         end
