@@ -449,59 +449,54 @@ lk_client_t *failover_client(struct failover *f, const char *options)
 
 /* --- who is the master ------------------------------------------------------------------------------------------------ */
 
-/* A field of what this Sentinel says of the master, 0: it does not answer. */
-static int64_t told_by(struct failover *f, int i, const char *field)
+static const char *field(const redisReply *reply, const char *name)
 {
-    int64_t number = 0;
-    redisReply *reply = ask(f, i, "SENTINEL MASTER " FAILOVER_SERVICE);
     for (size_t at = 0; reply != NULL && at + 1 < reply->elements; at += 2)
-        if (strcmp(reply->element[at]->str, field) == 0)
-            number = atoll(reply->element[at + 1]->str);
+        if (strcmp(reply->element[at]->str, name) == 0)
+            return reply->element[at + 1]->str;
+    return "";
+}
+
+/* What a Sentinel says of the master. */
+struct view {
+    int named;     /* as it has announced: not before the failover is over; -1: it does not answer */
+    int64_t epoch; /* of the last failover that it has heard of */
+    bool moving;   /* a failover of its own is under way, which goes on even when the master is back */
+    bool calm;     /* not so, and nothing else is amiss */
+};
+
+static struct view view_of(struct failover *f, int i)
+{
+    redisReply *reply = ask(f, i, "SENTINEL MASTER " FAILOVER_SERVICE);
+    struct view view = { .named = -1, .epoch = atoll(field(reply, "config-epoch")) };
+    for (int node = 0; node < FAILOVER_NODES; node++)
+        if (f->processes[node].port == atoi(field(reply, "port")))
+            view.named = node;
+    view.moving = strstr(field(reply, "flags"), "failover_in_progress") != NULL;
+    view.calm = strcmp(field(reply, "flags"), "master") == 0;
     freeReplyObject(reply);
-    return number;
+    return view;
 }
 
 int64_t failover_epoch(struct failover *f)
 {
     int64_t last = 0;
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
-        int64_t epoch = told_by(f, i, "config-epoch");
+        int64_t epoch = view_of(f, i).epoch;
         last = epoch > last ? epoch : last;
     }
     return last;
-}
-
-/* What this Sentinel has announced: not before the failover is over. */
-static int named_by(struct failover *f, int i)
-{
-    int named = -1, port = (int)told_by(f, i, "port");
-    for (int node = 0; node < FAILOVER_NODES; node++)
-        if (f->processes[node].port == port)
-            named = node;
-    return named;
 }
 
 int failover_master(struct failover *f)
 {
     int votes[FAILOVER_NODES] = { 0 };
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
-        int named = named_by(f, i);
+        int named = view_of(f, i).named;
         if (named >= 0 && ++votes[named] > FAILOVER_SENTINELS / 2)
             return named;
     }
     return -1;
-}
-
-/* A failover that has begun goes on, even when the master is back: it is in the flags until it is over. */
-static bool is_calm(struct failover *f, int i)
-{
-    bool calm = false;
-    redisReply *reply = ask(f, i, "SENTINEL MASTER " FAILOVER_SERVICE);
-    for (size_t at = 0; reply != NULL && at + 1 < reply->elements; at += 2)
-        if (strcmp(reply->element[at]->str, "flags") == 0)
-            calm = strcmp(reply->element[at + 1]->str, "master") == 0;
-    freeReplyObject(reply);
-    return calm;
 }
 
 /*
@@ -512,14 +507,42 @@ static bool knows_replicas(struct failover *f, int i)
 {
     int known = 0;
     redisReply *reply = ask(f, i, "SENTINEL REPLICAS " FAILOVER_SERVICE);
-    for (size_t n = 0; reply != NULL && n < reply->elements; n++) {
-        const redisReply *replica = reply->element[n];
-        for (size_t at = 0; at + 1 < replica->elements; at += 2)
-            if (strcmp(replica->element[at]->str, "role-reported") == 0)
-                known += strcmp(replica->element[at + 1]->str, "slave") == 0;
-    }
+    for (size_t n = 0; reply != NULL && n < reply->elements; n++)
+        known += strcmp(field(reply->element[n], "role-reported"), "slave") == 0;
     freeReplyObject(reply);
     return known == FAILOVER_NODES - 1;
+}
+
+/*
+ * Will it disagree for ever? During a failover of its own it still names the old master. If the others fail over to that
+ * one meanwhile, it takes over their epoch alone, and later names its own choice by the same epoch.
+ */
+static bool is_astray(struct failover *f, const struct view *view, int master)
+{
+    if (view->named < 0 || view->named == master || view->moving)
+        return false;
+    for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
+        struct view other = view_of(f, i);
+        if (other.named == master && other.epoch == view->epoch && !other.moving)
+            return true;
+    }
+    return false;
+}
+
+/* As an operator would do: it forgets everything, and learns from the others which server is the master. */
+static void begin_anew(struct failover *f, int i)
+{
+    failover_kill(f, i);
+    start(f, i);
+    hurry(f, i);
+}
+
+static bool agrees(struct failover *f, int i, int master)
+{
+    struct view view = view_of(f, i);
+    if (is_astray(f, &view, master))
+        begin_anew(f, i);
+    return view.named == master && view.calm && is_healthy(f, i) && knows_replicas(f, i);
 }
 
 bool failover_settled(struct failover *f)
@@ -528,7 +551,7 @@ bool failover_settled(struct failover *f)
     if (master < 0 || !has_replicas(f, master))
         return false;
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++)
-        if (named_by(f, i) != master || !is_healthy(f, i) || !is_calm(f, i) || !knows_replicas(f, i))
+        if (!agrees(f, i, master))
             return false;
     return true;
 }
@@ -537,7 +560,7 @@ bool failover_settled(struct failover *f)
 static bool is_announced(struct failover *f, int old)
 {
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
-        int named = named_by(f, i);
+        int named = view_of(f, i).named;
         if (named >= 0 && named != old)
             return true;
     }

@@ -52,7 +52,10 @@ int failover_master(struct failover *f); /* its number, as most Sentinels say; -
 int64_t failover_epoch(struct failover *f); /* the number of the last failover that a Sentinel knows of */
 /* Wait until the Sentinels name another master than `old`. Its number; `at_ms`: when the first one did so, or NULL. */
 int failover_await(struct failover *f, int old, int64_t *at_ms);
-/* Do all Sentinels agree on a master, see each other, its replicas and nothing amiss, and has it all of these? */
+/*
+ * Do all Sentinels agree on a master, see each other, its replicas and nothing amiss, and has it all of these? One that
+ * would disagree for ever is begun anew.
+ */
 bool failover_settled(struct failover *f);
 void failover_sync(struct failover *f, int node); /* the replicas have what this master has */
 void failover_demand(struct failover *f);         /* SENTINEL FAILOVER */
