@@ -311,6 +311,15 @@ static bool ran_out(const struct slot *slot, int64_t now_ns)
     return slot->fixed && now_ns >= slot->until_ns;
 }
 
+/*
+ * While a slot moves, the mark of a robust mutex is another step than its release, and is sent only while both take effect
+ * before the lease ends: see docs/faults.md.
+ */
+static bool ends_with_its_lease(const struct shared *shared, const struct slot *slot, int64_t now_ns)
+{
+    return shared->is_robust && slot->fixed && now_ns >= slot->until_ns - shared->timeout_ms * NS_PER_MS;
+}
+
 static void give_back(struct user *user)
 {
     struct shared *shared = user->machine->shared;
@@ -323,7 +332,9 @@ static void give_back(struct user *user)
     int code = lk_mutex_unlock(&user->machine->mutexes[slot->name]);
     must(code == 0 || code == ESTALE || code == EIO || code == ENOTCONN, "an unlock returned %d", code);
     note(user, "unlock", asked_ns, code);
-    keep(shared, code == 0 || !was_moving || !shared->is_moving || (code == ESTALE && ran_out(slot, true_ns())),
+    keep(shared,
+         code == 0 || !was_moving || !shared->is_moving ||
+             (code == ESTALE ? ran_out(slot, true_ns()) : ends_with_its_lease(shared, slot, true_ns())),
          "while a slot moves an unlock returned %d", code);
     if (code == ESTALE)
         judge_loss(shared, slot, asked_ns);
