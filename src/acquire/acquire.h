@@ -66,7 +66,7 @@ struct lk__waiter {
     struct lk__request request;
     struct lk__node *at; /* where that went last; NULL: nowhere yet */
     struct lk__replybuf answer;
-    int64_t liveness_2048ths; /* of its client's terms */
+    const char *const *terms; /* of its client, for waiters that messages reach, and for those that none reaches */
     const char *what;         /* "mutex orders", for the log */
     const char *name;         /* "orders", for tracepoints */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
@@ -166,20 +166,20 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
 
 /* --- waiters.c: what a client asks of those who hand something over to it ------------------------------------ */
 
-/*
- * A client's terms, as they travel with its asks: for how long one is a sign of life, in 2048ths of a ms, even; see
- * terms_of() of queue.lua. `leased`: a claim is a hold, and lasts no longer than this client's leases.
- */
-int64_t lk__handover_terms(const struct lk__options *options, bool leased);
+/* "<ms for which an ask is a sign of life> <claim ms> <1: it receives no messages, or 0>": what queue.lua is told of a client. */
+struct lk__terms {
+    const char *texts[2]; /* of a waiter that messages reach, and of one that none reaches */
+    char spaces[2][44];
+};
+
+/* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
+void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, bool leased);
 
 /* A waiter that is not among the first two asks three times within that. */
-int64_t lk__handover_liveness(const struct lk__options *options);
+int64_t lk__handover_liveness(const struct lk__options *options, bool leased);
 
 /* For how long after its last ask there may be something of a waiter: its place, and what was handed to that. */
 int64_t lk__handover_lasts(const struct lk__options *options, bool leased);
-
-/* How long the subscription may be silent while somebody waits, before it is pinged. */
-int64_t lk__handover_pingms(const struct lk__options *options);
 
 /* --- local_queue.c: threads of one process wait for their turn to wait in Redis -------------------------------------- */
 

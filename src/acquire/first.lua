@@ -2,30 +2,24 @@
 --
 -- uses:     queue
 
--- `id` gave something back. The note of a claim for the first waiter, the digits of the claim that it wants, and the fraction
--- of its sign of life; nothing, when it was not heard of lately, hears no message, or its client may have let a claim end:
--- that of `id` did not, to give back is a sign of life.
-local function terms_of_first(seen, first, id, now)
-    local theirs = client_of(first)
-    local signs = redis.call('ZMSCORE', seen, first, theirs)
-    local sign = tonumber(signs[1] or '0')
-    local liveness_ms, claim_ms = terms_of(sign)
-    if is_unheard(sign) or signs[2] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
-        return nil
-    end
-    return note_of(sign, now), string.format('%d', claim_ms), sign % 1
+-- The entries of the clients of the first waiter, and of `id`, which gave something back; and the digits of the claim of the
+-- first waiter, nil if its client is silent or receives no messages.
+local function terms_of_first(alive, first, id, now)
+    local lives = redis.call('HMGET', alive, client_of(first), client_of(id))
+    local ends, claim_ms, quiet = life_of(lives[1])
+    return ends * 1000 > now and not quiet and claim_ms, lives
 end
 
--- The first waiter has it, and waits no more. Its claim is noted, if others of its client may wait: with that `note`.
-local function leave_first(queue, seen, first, id, note)
-    local theirs, ours = client_of(first), client_of(id)
+-- The first waiter has it, and waits no more. To give back is a sign of life.
+local function leave_first(queue, alive, first, id, claim_ms, lives, now)
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
-    if note then
-        redis.call('ZADD', seen, note, theirs)
+    if redis.call('EXISTS', queue) == 0 then
+        redis.call('DEL', alive)
+        return
     end
-    if note and theirs == ours then
-        redis.call('ZREM', seen, first, id)
-    else
-        redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life
+    shorten(alive, first, lives[1], claim_ms, now)
+    local terms = lives[2] and client_of(first) ~= client_of(id) and string.match(lives[2], '^%d+ (.*)$')
+    if terms then
+        give_sign(alive, id, now, terms)
     end
 end

@@ -18,8 +18,7 @@ enum {
     HINT_PAUSE_US = 5000,        /* hints are cheap to forge: ask at most this often */
     MIGRATES_PAUSE_US = 1000000, /* no message tells a newcomer that its slot has moved */
     QUIET_PLACES = 16,           /* so far from the front, a waiter that no message reaches asks ... */
-    QUIET_PAUSE_MS = 200,        /* ... so often, and a fifth sooner or later, ... */
-    QUIET_CLAIM_MS = 300,        /* ... because its claims last so long, as queue.lua has it; an ask makes a lease of them */
+    QUIET_PAUSE_MS = 200,        /* ... so often, and a fifth sooner or later: its claims last LK__QUIET_CLAIM_MS */
     SLEEP_MIN_US = 5000          /* a lease that "has 0 ms left" has not ended yet */
 };
 
@@ -199,7 +198,7 @@ static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return proceed(a, now_us);
     bool dated = a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0;
-    if (!a->set.recorded && !a->set.confirmed && grant.lease_ms > QUIET_CLAIM_MS && dated) {
+    if (!a->set.recorded && !a->set.confirmed && grant.lease_ms > LK__QUIET_CLAIM_MS && dated) {
         int64_t lease_ms = grant.lease_ms;
         if (has_duplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */

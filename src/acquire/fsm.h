@@ -36,6 +36,9 @@
 
 #include "redis/redis.h"
 
+/* The claim of a waiter that no message reaches. Near the front it asks again before such a claim ends. */
+enum { LK__QUIET_CLAIM_MS = 300 };
+
 /* What an ask is answered; what its verdict does not come with is 0 or NULL. */
 struct lk__asked {
     enum lk__verdict verdict;

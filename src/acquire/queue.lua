@@ -2,11 +2,12 @@
 -- uses:     rollback
 --
 -- queue  sorted set, waiter's owner id -> arrival: max(last + 1, server microseconds)
--- seen   sorted set, waiter's owner id -> server milliseconds until which it counts as alive. What the waiter's client
---        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
---        1 if it hears no message.
---        Notes have scores below 0, so that they count as no waiter's: client id -> likewise, for the moment at which
---        the client was granted its last claim
+-- alive  hash, client -> "<server ms until which it counts as alive> <terms>". Its terms are "<liveness ms> <claim ms> <1: it
+--        receives no messages, or 0>"
+--
+-- Liveness belongs to a client: each ask of any of its waiters moves it on. A claim shortens it to the end of the claim. So a
+-- claim that nobody confirms ends a silent client, and its waiters leave the queue as scripts meet them. A waiter that asks
+-- again brings its arrival, and regains its place.
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
@@ -15,32 +16,50 @@ local function client_of(id)
     return string.sub(id, 1, 32)
 end
 
--- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life.
-local function leave(queue, seen, id)
-    redis.call('ZREM', queue, id)
-    redis.call('ZREM', seen, id, client_of(id))
+-- Both keys last an hour from the last ask. The time is the same for all, so nobody shortens it. A waiter asks again within
+-- a minute; newcomers set the end one time in sixteen.
+local KEEP_MS = 3600000
+
+-- What an entry of `alive` says: until when, for how long a claim lasts, and whether no message is received.
+local function life_of(entry)
+    local ends, claim_ms, quiet = string.match(entry or '', '^(%d+) %d+ (%d+) (%d)$')
+    return tonumber(ends or '0'), claim_ms, quiet == '1'
 end
 
--- Evict waiters that were silent for too long, 32 at a time.
-local function evict_silent(queue, seen, now)
-    local silent = redis.call('ZRANGEBYSCORE', seen, 0, math.floor(now / 1000), 'LIMIT', 0, 32)
-    if #silent > 0 then
-        redis.call('ZREM', queue, unpack(silent))
-        redis.call('ZREM', seen, unpack(silent))
-        local notes = redis.call('ZRANGEBYSCORE', seen, -math.floor(now / 1000), '(0', 'LIMIT', 0, 32)
-        if #notes > 0 then -- notes of times before every sign of life that is left
-            redis.call('ZREM', seen, unpack(notes))
+-- Let a client count as alive until then.
+local function set_alive(alive, id, ends_ms, terms)
+    return redis.call('HSET', alive, client_of(id), string.format('%.0f', ends_ms) .. ' ' .. terms)
+end
+
+-- As long as its terms say.
+local function give_sign(alive, id, now, terms)
+    return set_alive(alive, id, math.floor(now / 1000) + string.match(terms, '^%d+'), terms)
+end
+
+-- Look at some entries, and delete those that ended. Each new client does so, hence about an eighth are of clients that left.
+local function tidy_alive(alive, now)
+    local some = redis.call('HRANDFIELD', alive, '8', 'WITHVALUES')
+    for i = 1, #some, 2 do
+        if life_of(some[i + 1]) < now / 1000 then
+            redis.call('HDEL', alive, some[i])
         end
     end
 end
 
--- A waiter asks again before 0.4 of its liveness is over, and each but the first of its asks sets the ends of both keys
--- anew. Where waiters come and go so fast that none asks twice, those do who come in one part in five of the time: half of
--- a liveness, in which somebody comes or asks. So at least a liveness is left whenever somebody asks.
-local LASTS, PERIOD_US, PART_US, LEAST_LIVENESS_MS = 4, 12500000, 2500000, 5000
+-- Take `id` out of the queue. With the last waiter goes the other key.
+local function remove(queue, alive, id)
+    if redis.call('ZREM', queue, id) == 1 and redis.call('EXISTS', queue) == 0 then
+        redis.call('DEL', alive)
+    end
+end
 
-local function sets_ends(now, liveness_ms)
-    return now % PERIOD_US < PART_US or liveness_ms >= LEAST_LIVENESS_MS + 1
+-- Its owner gives something back, or gives up, which is a sign of life of its client.
+local function leave(queue, alive, id, now)
+    remove(queue, alive, id)
+    local terms = string.match(redis.call('HGET', alive, client_of(id)) or '', '^%d+ (.*)$')
+    if terms then
+        give_sign(alive, id, now, terms)
+    end
 end
 
 -- The clock went back: a newcomer stands behind all others all the same. Returns its number.
@@ -55,25 +74,60 @@ local function digits_of(arrival, now, now_text)
     return arrival == now and now_text or string.format('%.0f', arrival)
 end
 
--- Take or keep a place; a waiter that brings its arrival number regains its place after it was evicted or lost. The
--- fraction of liveness_ms says what its client asks for. `known`: nil, or for a new place that comes with its number,
--- whether others have one. Returns the number, and of a newcomer how many are before it.
-local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, known)
-    local others, lasts_ms, place = nil, LASTS * math.floor(liveness_ms), nil
+-- The entries of the clients of these waiters, in the same order.
+local function lives_of(alive, batch)
+    local clients = {}
+    for i, id in ipairs(batch) do
+        clients[i] = client_of(id)
+    end
+    return #batch > 0 and redis.call('HMGET', alive, unpack(clients)) or {}
+end
+
+local DROPPED_MAX = 128 -- by one script: others wait while it runs
+
+-- The next `size` waiters or more after the first `at`, with the entries of their clients. Waiters of silent clients leave the queue.
+-- Returns nil if there are more of them than this script may drop, which `dropped` of the round counts.
+local function next_batch(round, queue, alive, at, size, now)
+    while true do
+        local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
+        local lives = lives_of(alive, batch)
+        for i, id in ipairs(batch) do
+            if life_of(lives[i]) <= now / 1000 then
+                gone[#gone + 1] = id
+            end
+        end
+        if #gone == 0 then
+            if #batch == 0 and at == 0 and round.dropped then
+                redis.call('DEL', alive)
+            end
+            return batch, lives
+        elseif (round.dropped or 0) >= DROPPED_MAX then
+            return nil
+        end
+        redis.call('ZREM', queue, unpack(gone))
+        round.dropped, size = (round.dropped or 0) + #gone, 64
+    end
+end
+
+-- Take or keep a place; a waiter that brings its arrival number regains its place after it was dropped or lost. `known`:
+-- nil, or for a new place that comes with its number, whether others have one. Returns the number, and of a newcomer how
+-- many are before it.
+local function enqueue(queue, alive, id, arrival, now, now_text, terms, known)
+    local others, place = nil, nil
     if known ~= nil then
         others = known and 1 or 0
     elseif arrival == 0 then
         others = redis.call('ZCARD', queue)
     end
-    local sets = others == 0 or not others or sets_ends(now, liveness_ms)
-    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
+    local sets = others == 0 or not others or now % 16 == 0
+    local new = give_sign(alive, id, now, terms) == 1 -- first: a waiter of no client is dropped
     if sets then
-        lengthen_or_drop(seen, lasts_ms, others == 0)
+        lengthen_or_drop(alive, KEEP_MS, others == 0)
     end
     local score = arrival == 0 and now_text or string.format('%.0f', arrival)
     local added = redis.call('ZADD', queue, 'NX', score, id) == 1
     if sets then
-        lengthen_or_drop(queue, lasts_ms, others == 0)
+        lengthen_or_drop(queue, KEEP_MS, others == 0)
     end
     if others and not added then
         arrival = tonumber(redis.call('ZSCORE', queue, id)) -- a copy of the first ask
@@ -83,8 +137,11 @@ local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, kno
             arrival, place = go_last(queue, id), others
         end
     end
+    if new and others ~= 0 then
+        tidy_alive(alive, now)
+    end
     if sets and others ~= 0 then
-        evict_silent(queue, seen, now)
+        next_batch({}, queue, alive, 0, 4, now) -- of those that died the first leave
     end
     return arrival, place
 end
@@ -94,150 +151,52 @@ local function tell(id, words)
     return type(heard) == 'number' and heard > 0
 end
 
--- Some waiters hear no message: their client may not subscribe, or is not subscribed yet. They stand in the same queue under
--- the same rules. Near the front they ask again before such a claim ends, and so find it.
-local QUIET_CLAIM_MS = 300
-
--- Of a sign of life, or of liveness_ms as it comes with an ask.
-local function is_unheard(sign)
-    return sign % 1 * 2048 % 2 == 1
-end
-
-local CLAIM_MS = 3000 -- the default of a claim: with it the sign of life is a whole number, which is cheaper
-
--- What a sign of life says: liveness, ms, and how long a claim has to last.
-local function terms_of(sign)
-    local code = sign % 1 * 2048
-    if code == 0 then
-        return LEAST_LIVENESS_MS, CLAIM_MS
-    end
-    local claim = math.floor(code % 128 / 2)
-    local claim_ms = math.floor((4 + claim % 4) * 2 ^ math.floor(claim / 4) * 15.625)
-    claim_ms = claim > 0 and claim_ms or CLAIM_MS
-    return 5000 * 2 ^ math.floor(code / 128), is_unheard(sign) and math.min(claim_ms, QUIET_CLAIM_MS) or claim_ms
-end
-
--- When a sign of life was given, or the claim granted that a note is of, ms.
-local function moment_of(sign)
-    return math.floor(sign) - terms_of(sign)
-end
-
--- The signs of life of these waiters, followed by those of their clients, in the same order.
-local function signs_of(seen, batch)
-    local members = {}
-    for i, id in ipairs(batch) do
-        members[i], members[#batch + i] = id, client_of(id)
-    end
-    return #batch > 0 and redis.call('ZMSCORE', seen, unpack(members)) or {}
-end
-
-local EVICTED_MAX = 128 -- by one script: others wait while it runs
-
--- The next `size` waiters after the first `at`, with the signs of life of them and of their clients. Waiters that were
--- silent for too long are evicted first; where all were, with their keys. Returns nil if there are more of them than this
--- script may evict, which `evicted` of the round counts.
-local function next_batch(round, queue, seen, at, size, now)
-    while true do
-        local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
-        local signs = signs_of(seen, batch)
-        for i, id in ipairs(batch) do
-            if (tonumber(signs[i] or '') or 0) <= now / 1000 then
-                gone[#gone + 1] = id
-            end
-        end
-        if #gone == 0 then
-            return batch, signs
-        elseif (round.evicted or 0) >= EVICTED_MAX then
-            local last = redis.call('ZRANGE', seen, -1, -1, 'WITHSCORES')
-            if tonumber(last[2] or '0') > now / 1000 then
-                return nil
-            end
-            redis.call('DEL', queue, seen)
-            return {}, {}
-        end
-        redis.call('ZREM', queue, unpack(gone))
-        redis.call('ZREM', seen, unpack(gone))
-        round.evicted = (round.evicted or 0) + #gone
-    end
-end
-
--- Nobody lives but this waiter: with all others go both keys, and it regains its place.
-local function evict_others(queue, seen, last, now)
-    local place, sign = redis.call('ZSCORE', queue, last), redis.call('ZSCORE', seen, last)
-    if not place or redis.call('ZCOUNT', seen, '(' .. math.floor(now / 1000), '+inf') ~= 1 then
-        return
-    end
-    local lasts_ms = LASTS * terms_of(tonumber(sign))
-    redis.call('DEL', queue, seen)
-    redis.call('ZADD', seen, sign, last)
-    lengthen_or_drop(seen, lasts_ms, true)
-    redis.call('ZADD', queue, place, last)
-    lengthen_or_drop(queue, lasts_ms, true)
-end
-
--- More waiters are dead than this script may evict: whoever was heard of last is told to ask, and its ask goes on. Returns
--- false where that waiter does not listen, as a newcomer; then this script goes on.
-local function leave_the_rest(round, queue, seen, now)
-    local last = redis.call('ZRANGE', seen, -1, -1)[1]
+-- More waiters are to be dropped than one script may: the last one is told to ask, and its ask goes on. Returns false where
+-- that one does not listen either; then this script goes on.
+local function leave_the_rest(round, queue)
+    local last = redis.call('ZRANGE', queue, -1, -1)[1]
     if tell(last, 'F ' .. last) then
         return true
     end
-    round.evicted = -math.huge
-    evict_others(queue, seen, last, now)
+    round.dropped = -math.huge
     return false
 end
 
--- How long a claim of waiter i of a batch has to last; nil when the waiter gets none: it was silent for half of its
--- liveness while a live one asks, or its client let a claim end and was not heard since, by this waiter or another.
--- ended(client, since_ms)  nil, or: did a hold of that client, granted then or later, end by itself?
-local function claim_for(batch, signs, i, now, ended)
-    local now_ms, sign, last = math.floor(now / 1000), tonumber(signs[i]), -(tonumber(signs[#batch + i] or '') or 0)
-    local liveness_ms, claim_ms = terms_of(sign)
-    if now_ms > sign - liveness_ms / 2 then
-        return nil
-    elseif last > 0 and moment_of(sign) <= moment_of(last) and now_ms >= moment_of(last) + claim_ms and
-        (not ended or ended(client_of(batch[i]), moment_of(last))) then
-        return nil
-    end
-    return claim_ms
-end
-
--- What a note says of a claim that is granted now to a waiter with this sign of life: it has the same terms.
-local function note_of(sign, now)
-    return -math.floor(now / 1000) - terms_of(sign) - sign % 1
-end
-
--- Waiter i of a batch got a claim. If others of its client may be waiting, note when.
-local function note_claim(seen, batch, signs, i, size, now, noted)
-    local client, others = client_of(batch[i]), #batch == size
-    for k = i + 1, #batch do
-        others = others or client_of(batch[k]) == client
-    end
-    if others and not noted[client] then
-        noted[client] = true
-        redis.call('ZADD', seen, note_of(tonumber(signs[i]), now), client)
+-- The client of `id` got a claim: if that ends, it was silent since now.
+local function shorten(alive, id, entry, claim_ms, now)
+    local ends, terms = string.match(entry, '^(%d+) (.*)$')
+    local claim_ends = math.floor(now / 1000) + claim_ms
+    if ends + 0 > claim_ends then
+        set_alive(alive, id, claim_ends, terms)
     end
 end
 
-local function leave_granted(queue, seen, id)
-    redis.call('ZREM', queue, id)
-    redis.call('ZREM', seen, id)
+-- The client of `id` does not receive what it should: its waiters are dropped, and come again with their next asks.
+local function silence(queue, alive, id)
+    redis.call('HDEL', alive, client_of(id))
+    remove(queue, alive, id)
 end
 
--- Offer what is free to a waiter. Returns true: the waiter has it, and was told or will find it · false: the waiter is passed
--- over · nil: take() returned nil.
+-- Offer what is free to a waiter. Returns true: the waiter has it, and was told or will find it · false: its client does not
+-- listen, and it left the queue · else what take() returned.
 --
--- round  one hand-over: queue, seen, now; take(id, claim, round, sign) writes a waiter as owner and returns the words of
---        its message, nil: neither this waiter nor any after it, false: pass it over; undo(id, round) takes that back; absent,
---        nil or which clients do not listen; free, nil or how much is left, which take() and undo() count; unnoted, true if
---        nobody notes who got a claim
-local function offer(round, id, sign, claim_ms)
-    local words = round.take(id, claim_ms, round, tonumber(sign))
-    if not words or tell(id, words) or is_unheard(tonumber(sign)) then
-        return words and true
+-- round  one hand-over: queue, alive, now; take(id, claim, round, quiet) writes a waiter as owner and returns the words of
+--        its message, nil: neither this waiter nor any after it, 'pass': pass it over, false: its client does not listen;
+--        undo(id, round) takes that back; free, nil or how much is left, which take() and undo() count
+local function offer(round, id, entry)
+    local _, claim_ms, quiet = life_of(entry)
+    local words = round.take(id, claim_ms, round, quiet)
+    if not words or words == 'pass' then
+        if words == false then
+            silence(round.queue, round.alive, id)
+        end
+        return words
+    elseif tell(id, words) or quiet then
+        shorten(round.alive, id, entry, claim_ms, round.now)
+        return true
     end
     round.undo(id, round)
-    round.absent[client_of(id)] = true
+    silence(round.queue, round.alive, id)
     return false
 end
 
@@ -249,7 +208,6 @@ local function may_go_on(round, id)
         return true
     end
     round.shut = tell(id, 'F ' .. id)
-    round.absent[client_of(id)] = not round.shut
     return false
 end
 
@@ -263,65 +221,63 @@ local function call_off(queue, from)
     end
 end
 
--- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
--- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
--- threads wait. A waiter that is passed over keeps its place.
+-- Hand a free object to the first waiter of a live client that listens, and return it; nil when there is none. The asker
+-- needs no message: its reply tells it.
 --
--- round     see offer(); and after a script that handed out, or evicted, all it may, `shut`: the next waiter was told to
+-- round     see offer(); and after a script that handed out, or dropped, all it may, `shut`: the next waiter was told to
 --           ask, and its ask goes on
 -- lease_ms  of the asker
--- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
 --           Returns the asker if it was among them
 --
 -- Returns `shut` as well.
-local function hand_over(round, asker, lease_ms, ended, several)
-    local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
-    round.absent = round.absent or {}
+local function hand_over(round, asker, lease_ms, several)
+    local queue, alive, now, at, size, reached = round.queue, round.alive, round.now, 0, 4, nil
     while not round.shut do
-        local batch, signs = next_batch(round, queue, seen, at, size, now)
-        if not batch and leave_the_rest(round, queue, seen, now) then
+        local batch, lives = next_batch(round, queue, alive, at, size, now)
+        if not batch and leave_the_rest(round, queue) then
             round.shut = true
             return reached, round.shut
         elseif not batch then
-            batch, signs = next_batch(round, queue, seen, at, size, now)
+            batch, lives = next_batch(round, queue, alive, at, size, now)
         end
-        local left = #batch
+        local passed, dropped = 0, false
         for i, id in ipairs(batch) do
             if id == asker and not several then
                 return id
             end
-            local has = false
+            local has
             if id == asker then
                 has = round.take(id, lease_ms, round)
-            elseif not round.absent[client_of(id)] and may_go_on(round, id) then
-                local claim = claim_for(batch, signs, i, now, ended)
-                if claim then
-                    has = offer(round, id, signs[i], claim)
-                end
+            elseif may_go_on(round, id) then
+                has = offer(round, id, lives[i])
+            elseif not round.shut then
+                silence(queue, alive, id)
+                has = false
             end
-            if has == nil or round.shut then
+            if has == nil then
                 return reached, round.shut
-            elseif has then
+            elseif has == false then
+                dropped = true -- and others of its client are with the next batch
+                break
+            elseif has == 'pass' then
+                passed = passed + 1
+            else
                 round.given = (round.given or 0) + 1
-                if not round.unnoted then
-                    note_claim(seen, batch, signs, i, size, now, noted)
-                end
-                leave_granted(queue, seen, id)
+                remove(queue, alive, id)
                 if not several then
                     return id
                 end
-                left = left - 1
                 reached = id == asker and id or reached
                 if round.free == 0 then
                     return reached, round.shut
                 end
             end
         end
-        if #batch < size then
+        if not dropped and #batch < size then
             return reached, round.shut
         end
-        at, size = at + left, 32
+        at, size = at + passed, dropped and size or 64
     end
     return nil, true
 end

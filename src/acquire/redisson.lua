@@ -29,24 +29,24 @@ local function tell_redisson(channel, message)
 end
 
 -- Java's turn: for some milliseconds after a release that was left to it, C clients that share with Java queue rather than
--- take. It is kept among the signs of life, as 'java', and evicted like them.
+-- take. It is kept beside the clients that wait, as 'java', and deleted like them.
 local JAVAS_TURN_MS = 10
 
-local function begin_javas_turn(seen, now)
-    redis.call('ZADD', seen, math.floor(now / 1000) + JAVAS_TURN_MS, 'java')
+local function begin_javas_turn(alive, now)
+    redis.call('HSET', alive, 'java', string.format('%.0f', math.floor(now / 1000) + JAVAS_TURN_MS) .. ' 0 0 0')
 end
 
 -- Milliseconds left of Java's turn, 0 when there is none.
-local function javas_turn_left(seen, now)
-    local ends = tonumber(redis.call('ZSCORE', seen, 'java') or '') or 0
+local function javas_turn_left(alive, now)
+    local ends = tonumber(string.match(redis.call('HGET', alive, 'java') or '', '^%d+') or '0')
     return math.max(ends - math.floor(now / 1000), 0)
 end
 
 -- Something is free, and nobody of ours waits: tell Redisson, whose turn it is if it listens. Who is nearer to the server
 -- would have it again each time before Java could ask, so scripts do this one time in sixteen.
-local function leave_to_redisson(seen, channel, message, now)
+local function leave_to_redisson(alive, channel, message, now)
     if tell_redisson(channel, message) then
-        begin_javas_turn(seen, now)
-        lengthen_or_drop(seen, JAVAS_TURN_MS)
+        begin_javas_turn(alive, now)
+        lengthen_or_drop(alive, JAVAS_TURN_MS)
     end
 end

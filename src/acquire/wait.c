@@ -28,7 +28,7 @@ static int64_t lesser(int64_t a, int64_t b)
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
 {
     const struct lk__options *options = waiters->options;
-    settings.liveness_ms = lk__handover_liveness(options);
+    settings.liveness_ms = lk__handover_liveness(options, !settings.recorded);
     settings.poll_ms = lesser(options->poll_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
@@ -130,10 +130,10 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
     return waiter->settings;
 }
 
-/* How long the next ask is a sign of life, and whether a message would reach its waiter. */
-static int64_t liveness_of(const struct lk__attempt *attempt)
+/* What the next ask tells of its client. */
+static const char *terms_of(const struct lk__attempt *attempt)
 {
-    return attempt->waiter->liveness_2048ths + !is_heard(attempt->waiters, attempt->waiter);
+    return attempt->waiter->terms[!is_heard(attempt->waiters, attempt->waiter)];
 }
 
 /* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */
@@ -167,7 +167,7 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
         .id = waiter->release->id,
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
-        .liveness_2048ths = liveness_of(attempt),
+        .terms = terms_of(attempt),
         .arrival = a->result.arrival,
         .settings = mark_of(waiter),
         .flags = flags,

@@ -327,77 +327,57 @@ bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, in
 /* --- what a client asks of those who hand something over to it ---------------------------------------------------- */
 
 /*
- * How long it is to count as alive after each ask, and how long a claim has to last for it.
+ * How long a client is to count as alive after each ask, and how long a claim has to last for it. Both follow from its own
+ * options, and a client that hands over may have others. So they travel with each ask, as text.
  *
- * Both follow from its own options, and whoever hands over may have others. So they travel with each ask, in the
- * fraction of a number that queue.lua adds to the server's milliseconds: of 2048ths, 128 for each step of the
- * liveness, and 2 for each step of the claim; 1 is added by an ask whose waiter no message would reach. Two steps have a
- * whole number as their ratio, or nearly so. What most clients ask for, which have the default times, is no fraction: the
- * server is much faster with whole numbers.
+ * A waiter asks again before 0.4 of Lw is over, and its client counts as alive for half of Lw. A claim makes that end with the
+ * claim, so Lw is at most 5/3 of a claim: whoever asks in time is never taken for dead.
  */
 
-enum { LIVENESS_STEPS = 16, LIVENESS_MAX_MS = 20000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+enum { LIVENESS_MAX_MS = 20000, CLAIM_MIN_MS = 3000 };
 
-/* As terms_of() of queue.lua has it. */
-static int64_t claim_of_step(int step)
+static int64_t lesser(int64_t a, int64_t b)
 {
-    return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
+    return a < b ? a : b;
 }
 
-/* `leased`: see lk__handover_terms(). */
-static int64_t claim_of(const struct lk__options *options, bool leased)
+static int64_t greater(int64_t a, int64_t b)
 {
-    int64_t claim_ms = 2 * options->command_timeout_ms;
-    if (claim_ms < CLAIM_MIN_MS)
-        claim_ms = CLAIM_MIN_MS;
-    if (claim_ms < LK__SKEWS_MIN * options->clock_skew_ms) /* of which clock_skew is not trusted */
-        claim_ms = LK__SKEWS_MIN * options->clock_skew_ms;
-    return leased && claim_ms > options->lease_ms ? options->lease_ms : claim_ms;
+    return a > b ? a : b;
 }
 
-/*
- * A waiter that asks often enough finds a claim of which no message told before it ends, and then doubts the subscription
- * itself. One that asks rarely may find each claim too late; there pings find out, as often as polls come.
- */
-int64_t lk__handover_pingms(const struct lk__options *options)
-{
-    int64_t asks_ms = lk__handover_liveness(options) / 3 * 6 / 5;
-    bool finds = asks_ms + options->command_timeout_ms <= claim_of(options, true);
-    return finds ? LK__NEVER : options->poll_ms;
-}
-
-int64_t lk__handover_liveness(const struct lk__options *options)
+/* Lw, as poll asks for it. */
+static int64_t wished_liveness(const struct lk__options *options)
 {
     int64_t polls_ms = 3 * options->poll_ms;
-    if (polls_ms > LIVENESS_MAX_MS && !options->no_pubsub)
-        polls_ms = LIVENESS_MAX_MS;
-    return polls_ms > LK__LIVENESS_MIN_MS ? polls_ms : LK__LIVENESS_MIN_MS;
+    return greater(options->no_pubsub ? polls_ms : lesser(polls_ms, LIVENESS_MAX_MS), LK__LIVENESS_MIN_MS);
 }
 
-/* The 2048ths of a liveness of at least that, without a claim. */
-static int64_t liveness_2048ths(int64_t least_ms)
+/* `leased`: see lk__terms_set(). Of a claim clock_skew is not trusted. */
+static int64_t claim_of(const struct lk__options *options, bool leased)
 {
-    int64_t liveness_ms = LK__LIVENESS_MIN_MS;
-    int step = 0;
-    while (liveness_ms < least_ms && step < LIVENESS_STEPS - 1) {
-        liveness_ms *= 2;
-        step++;
-    }
-    return liveness_ms * 2048 + 128 * (int64_t)step;
+    int64_t claim_ms = greater(2 * options->command_timeout_ms, LK__SKEWS_MIN * options->clock_skew_ms);
+    claim_ms = greater(greater(claim_ms, CLAIM_MIN_MS), wished_liveness(options) * 3 / 5);
+    return leased ? lesser(claim_ms, options->lease_ms) : claim_ms;
+}
+
+int64_t lk__handover_liveness(const struct lk__options *options, bool leased)
+{
+    int64_t wished_ms = wished_liveness(options); /* a claim of one that receives no messages is short, and says nothing */
+    return options->no_pubsub ? wished_ms : lesser(wished_ms, claim_of(options, leased) * 5 / 3);
 }
 
 int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
 {
-    return liveness_2048ths(lk__handover_liveness(options)) / 2048 + claim_of(options, leased);
+    return wished_liveness(options) / 2 + claim_of(options, leased);
 }
 
-int64_t lk__handover_terms(const struct lk__options *options, bool leased)
+void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, bool leased)
 {
-    int64_t claim_ms = claim_of(options, leased);
-    int claim_step = 1; /* 0: CLAIM_MIN_MS */
-    while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
-        claim_step++;
-    if (claim_ms == CLAIM_MIN_MS)
-        claim_step = 0; /* as queue.lua has it */
-    return liveness_2048ths(lk__handover_liveness(options)) + 2 * (int64_t)claim_step;
+    long long alive_ms = wished_liveness(options) / 2, claim_ms = claim_of(options, leased);
+    long long quiet_ms = lesser(claim_ms, LK__QUIET_CLAIM_MS);
+    snprintf(terms->spaces[0], sizeof terms->spaces[0], "%lld %lld 0", alive_ms, claim_ms);
+    snprintf(terms->spaces[1], sizeof terms->spaces[1], "%lld %lld 1", alive_ms, quiet_ms);
+    for (int quiet = 0; quiet < 2; quiet++)
+        terms->texts[quiet] = terms->spaces[quiet];
 }

@@ -125,7 +125,7 @@ static int build(lk_client_t *client, struct lk__options *options)
     if (rc != 0)
         goto no_hub;
     client->options = &client->node.server.options;
-    rc = lk__hub_init(&client->hub, &client->node, lk__handover_pingms(client->options));
+    rc = lk__hub_init(&client->hub, &client->node, LK__NEVER);
     if (rc != 0)
         goto no_hub;
     rc = lk__client_describe(client, &notice);
@@ -140,8 +140,8 @@ static int build(lk_client_t *client, struct lk__options *options)
     lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
-    client->terms[0] = lk__handover_terms(client->options, true);
-    client->terms[1] = lk__handover_terms(client->options, false);
+    lk__terms_set(&client->terms[0], client->options, true);
+    lk__terms_set(&client->terms[1], client->options, false);
     return 0;
 no_dog:
     lk__free(notice);

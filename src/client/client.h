@@ -59,7 +59,7 @@ struct lk_client {
     struct lk__kindstats stats[LK__KINDS];
     atomic_ullong
         confirms[LK__KINDS]; /* which connection for grants found the script known that confirms them; 0: none */
-    int64_t terms[2];        /* of claims that become leases, and of those that do not; never change */
+    struct lk__terms terms[2]; /* of claims that become leases, and of those that do not; never change */
 };
 
 #define LK__CLOSING (1u << 31)

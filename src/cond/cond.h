@@ -21,7 +21,7 @@
 /* Keys that have to do with the condition alone. */
 struct lk__condblock {
     struct lk__block block;
-    const char *name, *record, *waiting, *alive, *moved;
+    const char *name, *record, *waiting, *calive, *moved;
 };
 
 /* A condition with a mutex: never changes. */

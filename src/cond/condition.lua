@@ -1,8 +1,8 @@
 -- condition.lua - waiters of a condition move to the queue of its mutex
 -- uses:     serve
 --
--- A waiter stands in `waiting` and `alive`, which are a wait queue and its liveness as queue.lua has them. A signal moves
--- it to those of the mutex, with its sign of life, and notes it in `moved`: waiter -> server milliseconds until which it is
+-- A waiter stands in `waiting` and `calive`, which are a wait queue and its liveness as queue.lua has them. A signal moves
+-- it to those of the mutex, and notes it in `moved`: waiter -> server milliseconds until which it is
 -- to confirm that it woke, or be heard of. A signal whose waiter is not goes to the next; whoever asks then does it. The
 -- note is made only while others wait: nobody else has a claim on that signal.
 --
@@ -25,75 +25,76 @@ local function is_ours(both)
 end
 
 -- One that waits is heard of: the record says with which mutex, and lasts as the queue does, and so do the notes.
-local function keep_record(both, liveness_ms)
-    local lasts_ms = LASTS * math.floor(liveness_ms)
-    redis.call('SET', both.record, both.mine, 'PX', math.max(lasts_ms, redis.call('PTTL', both.record)))
-    redis.call('PEXPIRE', both.moved, lasts_ms, 'GT')
+local function keep_record(both)
+    redis.call('SET', both.record, both.mine, 'PX', KEEP_MS)
+    redis.call('PEXPIRE', both.moved, KEEP_MS)
 end
 
 -- With the last who waits go the notes.
 local function end_condition(both)
     if redis.call('EXISTS', both.waiting) == 0 then
-        redis.call('DEL', both.record, both.moved, both.alive)
+        redis.call('DEL', both.record, both.moved, both.calive)
     end
 end
 
 -- Move these waiters, in this order. A script that ends in between leaves some that are nowhere: those count as woken, and
 -- queue when they ask. It begins with what a server out of memory allows.
-local function move(both, ids, signs, now)
+local function move(both, ids, lives, now)
     redis.call('ZREM', both.waiting, unpack(ids))
-    redis.call('ZREM', both.alive, unpack(ids))
     local last = tonumber(redis.call('ZRANGE', both.queue, -1, -1, 'WITHSCORES')[2] or '0')
-    local arrival, lasts_ms, now_ms = math.max(last + 1, now), 0, math.floor(now / 1000)
-    local places, lives, notes = {}, {}, {}
+    local arrival, now_ms = math.max(last + 1, now), math.floor(now / 1000)
+    local known, heard, places, notes = lives_of(both.alive, ids), {}, {}, {}
     for i, id in ipairs(ids) do
-        local liveness_ms = terms_of(tonumber(signs[i]))
-        lasts_ms = math.max(lasts_ms, LASTS * liveness_ms)
+        local ends = life_of(lives[i])
+        if ends > life_of(known[i]) then
+            heard[#heard + 1] = client_of(id)
+            heard[#heard + 1] = lives[i]
+        end
         places[2 * i - 1], places[2 * i] = string.format('%.0f', arrival + i - 1), id
-        lives[2 * i - 1], lives[2 * i] = signs[i], id
-        notes[2 * i - 1], notes[2 * i] = now_ms + liveness_ms, id
+        notes[2 * i - 1], notes[2 * i] = string.format('%.0f', math.max(ends, now_ms)), id
     end
-    redis.call('ZADD', both.seen, unpack(lives))
-    lengthen_or_drop(both.seen, lasts_ms, last == 0)
+    if #heard > 0 then
+        redis.call('HSET', both.alive, unpack(heard))
+        lengthen_or_drop(both.alive, KEEP_MS, last == 0)
+    end
     redis.call('ZADD', both.queue, unpack(places))
-    lengthen_or_drop(both.queue, lasts_ms, last == 0)
-    local waits_ms = redis.call('PTTL', both.waiting)
-    if waits_ms ~= -2 then -- who asks by then sees whether the signal arrived
+    lengthen_or_drop(both.queue, KEEP_MS, last == 0)
+    if redis.call('EXISTS', both.waiting) == 1 then -- who asks by then sees whether the signal arrived
         local alone = redis.call('EXISTS', both.moved) == 0
         redis.call('ZADD', both.moved, unpack(notes))
-        lengthen_or_drop(both.moved, math.max(lasts_ms, waits_ms), alone)
+        lengthen_or_drop(both.moved, KEEP_MS, alone)
     else
-        redis.call('DEL', both.record, both.moved, both.alive)
+        redis.call('DEL', both.record, both.moved, both.calive)
     end
 end
 
--- More waiters are dead than this script may evict: the one that was heard of last is moved.
+-- More waiters are dead than this script may drop: the last one is moved.
 local function wake_latest(both, now)
-    local last = redis.call('ZRANGE', both.alive, -1, -1, 'WITHSCORES')
-    move(both, { last[1] }, { last[2] }, now)
+    local last = redis.call('ZRANGE', both.waiting, -1, -1)
+    move(both, last, lives_of(both.calive, last), now)
     return true
 end
 
 -- Move the first waiter that was heard of lately, and whose client listens, if it ever did. Where there is none, move the
 -- first: if it is not heard of, the signal goes on.
 local function wake_one(both, now)
-    local at, size, first, sign, absent = 0, 4, nil, nil, {}
+    local at, size, first, life, absent = 0, 4, nil, nil, {}
     while true do
-        local batch, signs = next_batch(both, both.waiting, both.alive, at, size, now)
+        local batch, lives = next_batch(both, both.waiting, both.calive, at, size, now)
         if not batch then
             return wake_latest(both, now)
         end
         for i, id in ipairs(batch) do
-            local ends = tonumber(signs[i])
-            local liveness_ms, client = terms_of(ends), client_of(id)
-            if now / 1000 <= ends - liveness_ms / 2 and not absent[client] then
-                absent[client] = not (is_unheard(ends) or tell(id, 'P'))
+            local _, _, quiet = life_of(lives[i])
+            local client = client_of(id)
+            if not absent[client] then
+                absent[client] = not (quiet or tell(id, 'P'))
                 if not absent[client] then
-                    move(both, { id }, { signs[i] }, now)
+                    move(both, { id }, { lives[i] }, now)
                     return true
                 end
             end
-            first, sign = first or id, sign or signs[i]
+            first, life = first or id, life or lives[i]
         end
         if #batch < size then
             break
@@ -101,7 +102,7 @@ local function wake_one(both, now)
         at, size = at + size, 32
     end
     if first then
-        move(both, { first }, { sign }, now)
+        move(both, { first }, { life }, now)
         return true
     end
     end_condition(both)
@@ -110,11 +111,11 @@ end
 
 -- Move all, or as many as one script may. Returns how many.
 local function wake_all(both, now)
-    local batch, signs = next_batch(both, both.waiting, both.alive, 0, MOVES_MAX, now)
+    local batch, lives = next_batch(both, both.waiting, both.calive, 0, MOVES_MAX, now)
     if not batch then
         return 0
     elseif #batch > 0 then
-        move(both, batch, signs, now)
+        move(both, batch, lives, now)
     end
     if #batch < MOVES_MAX then
         end_condition(both)
@@ -137,9 +138,9 @@ local function pass_on(both, now)
 end
 
 -- A moved waiter is heard of, and is to confirm in its own time.
-local function note_heard(both, id, now, liveness_ms)
-    redis.call('ZADD', both.moved, 'XX', math.floor(now / 1000) + math.floor(liveness_ms), id)
-    redis.call('PEXPIRE', both.moved, LASTS * math.floor(liveness_ms), 'GT')
+local function note_heard(both, id, now, terms)
+    redis.call('ZADD', both.moved, 'XX', string.format('%.0f', math.floor(now / 1000) + string.match(terms, '^%d+')), id)
+    redis.call('PEXPIRE', both.moved, KEEP_MS)
 end
 
 -- The mutex may be free: it goes to the first who waits for it.
@@ -149,5 +150,5 @@ local function hand_to_first(both, asker, now, now_text, robust, shared)
     elseif robust and redis.call('GET', both.mark) == 'unrecoverable' then
         return nil
     end
-    return serve(both.mutex, both.token, both.queue, both.seen, both.mark, asker, now, now_text, robust, shared)
+    return serve(both.mutex, both.token, both.queue, both.alive, both.mark, asker, now, now_text, robust, shared)
 end

@@ -34,7 +34,7 @@ static const struct lk__keyspec keys[] = {
     { AT(name), NULL, LK__KEY_NAME, false },
     { AT(record), "latchkey:cond", LK__KEY_OURS, false },
     { AT(waiting), "latchkey:queue:cond", LK__KEY_OURS, false },
-    { AT(alive), "latchkey:seen:cond", LK__KEY_OURS, false },
+    { AT(calive), "latchkey:alive:cond", LK__KEY_OURS, false },
     { AT(moved), "latchkey:moved:cond", LK__KEY_OURS, false },
 };
 

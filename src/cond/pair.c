@@ -45,7 +45,7 @@ static size_t mutex_room(const char *name)
 static struct lk__condpair *make(const struct lk__cond *cond, const char *record)
 {
     const struct lk__condblock *names = names_of(cond);
-    const char *const ours[] = { names->record, names->waiting, names->alive, names->moved };
+    const char *const ours[] = { names->record, names->waiting, names->calive, names->moved };
     struct lk__mutexblock mutex = { 0 };
     const char *copies[4];
     size_t length = strlen(record), room = length + 1 + mutex_room(record + LETTERS + 1);
@@ -73,11 +73,11 @@ static struct lk__condpair *make(const struct lk__cond *cond, const char *record
     pair->keys = (struct lk__cond_keys){ .mutex = mutex.keys.mutex,
                                          .token = mutex.keys.token,
                                          .queue = mutex.keys.queue,
-                                         .seen = mutex.keys.seen,
+                                         .alive = mutex.keys.alive,
                                          .mark = mutex.keys.mark,
                                          .record = copies[0],
                                          .waiting = copies[1],
-                                         .alive = copies[2],
+                                         .calive = copies[2],
                                          .moved = copies[3] };
     return pair;
 }

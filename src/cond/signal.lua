@@ -1,8 +1,8 @@
 -- signal.lua - move the first waiter of a condition, or all, to the queue of its mutex
 --
 -- uses:     condition
--- keys:     mutex hash, token string, queue zset, seen zset, mark string,
---           record string, waiting zset, alive zset, moved zset               see wait.lua
+-- keys:     mutex hash, token string, queue zset, alive hash, mark string,
+--           record string, waiting zset, calive hash, moved zset               see wait.lua
 -- args:     mine text                   as the caller knows it
 -- flags:    robust shared all
 -- verdicts: DONE woken number, left number      left: how many wait, where one script may not move or evict all
@@ -14,8 +14,8 @@ if not found then
 elseif not is_same(found, mine) then
     return answer(PRESENT, found)
 end
-local both = { mutex = mutex, token = token, queue = queue, seen = seen, mark = mark, record = record,
-               waiting = waiting, alive = alive, moved = moved }
+local both = { mutex = mutex, token = token, queue = queue, alive = alive, mark = mark, record = record,
+               waiting = waiting, calive = calive, moved = moved }
 local woken
 if all then
     woken = wake_all(both, now)

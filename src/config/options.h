@@ -9,7 +9,7 @@
 
 #include <latchkey/client.h>
 
-enum { LK__LIVENESS_MIN_MS = 5000 }; /* Lw, for which a silent waiter keeps its place, is never less */
+enum { LK__LIVENESS_MIN_MS = 5000 }; /* Lw is never less, unless claims are short: see waiters.c */
 
 /* What is said of TLS. The files are read at each connection, so one that was replaced counts from the next on. */
 struct lk__tlsoptions {

@@ -41,7 +41,7 @@ end
 
 -- Who waits by these keys, and for how long the first of them has.
 local function waiting(family, name)
-    local waiters = redis.call('ZCOUNT', ours('seen:' .. family, name), alive, '+inf')
+    local waiters = redis.call('ZCARD', ours('queue:' .. family, name))
     local arrived = tonumber(redis.call('ZRANGE', ours('queue:' .. family, name), 0, 0, 'WITHSCORES')[2] or '')
     if arrived and arrived < 0 then
         arrived = arrived + 4503599627370496 -- it stands in front of others

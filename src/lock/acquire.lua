@@ -3,11 +3,11 @@
 -- uses:     serve holder redisson
 -- keys:     mutex hash                  owner id -> holds, in the layout of Redisson's RLock
 --           token string                the last fencing token
---           queue zset, seen zset       the wait queue and its liveness, see queue.lua
+--           queue zset, alive hash       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see grant.lua
 -- args:     lease_ms digits
 -- flags:    try fair robust shared      shared: with Redisson
--- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings
+-- sent:     id deadline_us terms arrival tell_holder again settings
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease
@@ -24,23 +24,22 @@ if left == -2 and short then -- most of all asks, so they meet nothing before th
 end
 
 local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
-if open and arrival == 0 and not robust and not (shared and redis.call('ZSCORE', seen, 'java')) then -- most others
+if open and arrival == 0 and not robust and not (shared and redis.call('HEXISTS', alive, 'java') == 1) then -- most others
     local fresh = next_token(token, now, now_text, shared)
     own(mutex, nil, id, lease_ms)
     return brief(GRANTED, fresh)
 end
 
 local usual = left >= 0 and left < 10 ^ 14 and arrival == 0
-if usual and liveness_2048ths % 2 == 0 and not (again or try or tell_holder) then -- most of those that have to wait
-    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048)
+if usual and string.sub(terms, -1) == '0' and not (again or try or tell_holder) then -- most of those that have to wait
+    local number, place = enqueue(queue, alive, id, 0, now, now_text, terms)
     return brief(QUEUED, digits_of(number, now, now_text), left, place or 0)
 end
 
-local liveness_ms = liveness_2048ths / 2048
 local died = left == -2 and robust and redis.call('GET', mark)
 
 if left == -2 and shared then
-    local turn = javas_turn_left(seen, now)
+    local turn = javas_turn_left(alive, now)
     if turn > 0 then
         left = turn -- as if held until then
     end
@@ -50,13 +49,13 @@ local dead = left == -2 and died == 'unrecoverable'
 local function take()
     local fresh = grant(mutex, token, mark, id, lease_ms, now, now_text, died, robust, shared)
     if arrival ~= 0 then
-        leave(queue, seen, id)
+        leave(queue, alive, id, now)
     end
     return died and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
 end
 
 if dead then
-    leave(queue, seen, id)
+    leave(queue, alive, id, now)
     call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif open and left == -2 then
@@ -77,10 +76,10 @@ elseif left ~= -2 then
 end
 
 if not try then
-    arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
+    arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
 end
 if left == -2 then -- fair and free, but others came before
-    local first, shut = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)
+    local first, shut = serve(mutex, token, queue, alive, mark, id, now, now_text, robust, shared)
     if first == id or (not first and try and not shut) then
         return take()
     end

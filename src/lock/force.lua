@@ -1,7 +1,7 @@
 -- force.lua - take a mutex away from whoever holds it
 --
 -- uses:     serve holder
--- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
+-- keys:     mutex hash, token string, queue zset, alive hash, mark string      see acquire.lua
 -- args:     channel text                Redisson's
 -- flags:    robust shared
 -- sent:     deadline_us
@@ -17,7 +17,7 @@ if before == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, now_text, shared)
-if not serve(mutex, token, queue, seen, mark, nil, now, now_text, marks, shared) then
+if not serve(mutex, token, queue, alive, mark, nil, now, now_text, marks, shared) then
     publish(channel, '0')
 end
 return answer(held == 1 and DONE or FREE)

@@ -1,7 +1,7 @@
 -- info.lua - who holds a mutex, for how long, who waits
 --
 -- uses:     holder
--- keys:     mutex hash, token string, seen zset, mark string                  see acquire.lua
+-- keys:     mutex hash, token string, queue zset, mark string                  see acquire.lua
 -- verdicts: TAKEN token number, waiters number, recoverable number,
 --               left_ms ms, holds number, holder text                         left_ms: -1 without an end
 --           FREE token number, waiters number, recoverable number
@@ -11,7 +11,7 @@ if left == -1 and not is_mutex(mutex) then
     return no_mutex()
 end
 local last = tonumber(redis.call('GET', token) or '') or 0
-local waiters = redis.call('ZCOUNT', seen, math.floor(now / 1000) + 1, '+inf')
+local waiters = redis.call('ZCARD', queue)
 local recoverable = redis.call('GET', mark) == 'unrecoverable' and 0 or 1
 if left == -2 then
     return answer(FREE, last, waiters, recoverable)

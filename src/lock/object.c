@@ -55,7 +55,7 @@ static const struct lk__keyspec keys[] = {
     { AT(keys.mutex), NULL, LK__KEY_NAME, false },
     { AT(keys.token), "redisson_lock_token", LK__KEY_REDISSON, false },
     { AT(keys.queue), "latchkey:queue:mutex", LK__KEY_OURS, false },
-    { AT(keys.seen), "latchkey:seen:mutex", LK__KEY_OURS, false },
+    { AT(keys.alive), "latchkey:alive:mutex", LK__KEY_OURS, false },
     { AT(keys.mark), "latchkey:robust:mutex", LK__KEY_OURS, false },
     { AT(release.channel), "redisson_lock__channel", LK__KEY_REDISSON, false },
     { AT(renew.channel), NULL, LK__KEY_SAME, false },

@@ -1,9 +1,9 @@
 -- release.lua - give a mutex back, give up waiting for it, or give back what was granted meanwhile
 --
 -- uses:     serve redisson
--- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
+-- keys:     mutex hash, token string, queue zset, alive hash, mark string      see acquire.lua
 -- args:     channel text                Redisson's
--- flags:    fair robust shared
+-- flags:    robust shared
 -- sent:     id keep_until_us unrepaired untold again      the id is finished from now on; of an id that was asked for again the answer is dated
 -- short:    flags 0, keep_until_us 0, mark
 -- verdicts: DONE GONE                   GONE: it was not the holder
@@ -49,13 +49,13 @@ if unwanted and not (shared and mine == 1 and now % 16 == 0) then
     return brief(GONE)
 end
 if unwanted then
-    leave_to_redisson(seen, channel, '0', now)
+    leave_to_redisson(alive, channel, '0', now)
     return brief(DONE)
 end
 
-local served, deaf
+local served
 if mine == 1 and not (kept or robust or shared and now % 16 == 0) and first ~= id then
-    served, deaf = serve_first(mutex, token, queue, seen, first, id, now, now_text, fair, shared)
+    served = serve_first(mutex, token, queue, alive, first, id, now, now_text, shared)
 end
 if served then
     return brief(DONE)
@@ -63,13 +63,12 @@ end
 
 if kept then
     if first then
-        redis.call('ZREM', seen, client_of(id)) -- its client did not let a claim end
         tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
     end
     publish(channel, '0')
     return answer(DONE)
 end
-leave(queue, seen, id)
+leave(queue, alive, id, now)
 
 -- One release in sixteen leaves it to Java, if Java listens: a hand-over never frees the key.
 local function is_javas_turn()
@@ -82,14 +81,14 @@ local function hand_on()
     if is_javas_turn() then
         first = redis.call('ZRANGE', queue, 0, 0)[1]
         if first then -- without a waiter the keys of the queue would have no end
-            begin_javas_turn(seen, now)
+            begin_javas_turn(alive, now)
             tell(first, 'F ' .. first)
         end
         return true
-    elseif shared and javas_turn_left(seen, now) > 0 then
+    elseif shared and javas_turn_left(alive, now) > 0 then
         return true -- somebody else's release left it to Java a moment ago
     end
-    return serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared, deaf)
+    return serve(mutex, token, queue, alive, mark, nil, now, now_text, robust, shared)
 end
 
 local handed = redis.call('EXISTS', mutex) == 1

@@ -88,7 +88,7 @@ static int prepare(struct lk__acquire *acquire)
     waiter->name = lk__object_name(acquire->op->object);
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
-    waiter->liveness_2048ths = lk__object_terms(acquire->op->object);
+    waiter->terms = lk__object_terms(acquire->op->object);
     waiter->settings = acquire->settings;
     waiter->disagrees = disagrees;
     waiter->unwind = unwind;

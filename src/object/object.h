@@ -125,9 +125,9 @@ static inline struct lk__node *lk__object_node(const struct lk__object *object)
 }
 
 /* What its asks say to clients that hand over: see lk__handover_terms(). */
-static inline int64_t lk__object_terms(const struct lk__object *object)
+static inline const char *const *lk__object_terms(const struct lk__object *object)
 {
-    return object->client->terms[object->kind->counted];
+    return object->client->terms[object->kind->counted].texts;
 }
 
 /* A command of one of its scripts. */

@@ -54,21 +54,21 @@ local ours, client = tagged('latchkey:queue:mutex'), 'latchkey:client:' .. id
 local calls = {
     [NEEDED] = {
         { 'DEL' }, { 'EXISTS' }, { 'EXPIRE', '1' }, { 'GET' }, { 'HDEL', 'f' }, { 'HEXISTS', 'f' }, { 'HGET', 'f' },
-        { 'HRANDFIELD' }, { 'HSET', 'f', '1' }, { 'PEXPIRE', '1' }, { 'PTTL' }, { 'SET', '1' }, { 'TYPE' },
-        { 'ZADD', '1', 'm' }, { 'ZCARD' }, { 'ZCOUNT', '0', '0' }, { 'ZMSCORE', 'm' },
-        { 'ZRANGE', '0', '0' }, { 'ZRANGEBYSCORE', '0', '0' }, { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
+        { 'HMGET', 'f' }, { 'HRANDFIELD' }, { 'HSET', 'f', '1' }, { 'PEXPIRE', '1' }, { 'PTTL' }, { 'SET', '1' }, { 'TYPE' },
+        { 'ZADD', '1', 'm' }, { 'ZCARD' }, { 'ZRANGE', '0', '0' }, { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
     },
     [OTHER] = {
-        { 'DECRBY', '1' }, { 'HMGET', 'f' }, { 'INCRBY', '1' }, { 'RENAME', ours }, { 'ZREMRANGEBYSCORE', '0', '0' },
+        { 'DECRBY', '1' }, { 'INCRBY', '1' }, { 'RENAME', ours }, { 'ZCOUNT', '0', '0' }, { 'ZMSCORE', 'm' },
+        { 'ZRANGEBYSCORE', '0', '0' }, { 'ZREMRANGEBYSCORE', '0', '0' },
     },
 }
 local families = {
-    [NEEDED] = { 'queue:mutex', 'seen:mutex', 'robust:mutex', 'settings:mutex' },
+    [NEEDED] = { 'queue:mutex', 'alive:mutex', 'robust:mutex', 'settings:mutex' },
     [OTHER] = {
-        'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'total:sem', 'users:sem', 'permits', 'total',
-        'queue:permits', 'seen:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
+        'rw', 'queue:rw', 'alive:rw', 'robust:rw', 'claims', 'queue:sem', 'alive:sem', 'total:sem', 'users:sem', 'permits', 'total',
+        'queue:permits', 'alive:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
         'run', 'done', 'barrier', 'parties', 'past', 'who',
-        'cond', 'queue:cond', 'seen:cond', 'moved:cond',
+        'cond', 'queue:cond', 'alive:cond', 'moved:cond',
     },
 }
 for group = NEEDED, OTHER do

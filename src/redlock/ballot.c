@@ -56,6 +56,7 @@ static void set_deadline(struct lk__vote *vote)
     int64_t now_us = lk__now_us();
     struct lk__until until = lk__node_until(vote->node, LK__LANE_COMMANDS, now_us, vote->ballot->until_us - now_us);
     vote->sent.deadline_us = until.date.us;
+    vote->sent.terms = "0 0 0"; /* a redlock does not queue */
     vote->sent.epoch = until.date.epoch;
     lk__until_extend(&vote->until, &until); /* an earlier connection may have known the clock worse */
 }

@@ -3,12 +3,12 @@
 -- uses:     admit holders queue token
 -- keys:     holders zset                owner id -> end of its lease: who holds it
 --           token string                the last fencing token
---           queue zset, seen zset       the wait queue and its liveness, see queue.lua
+--           queue zset, alive hash       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see holders.lua
 -- args:     lease_ms digits
 -- flags:    try robust shared           shared: its token, with Redisson
 --           readers_first writers_first phase_fair
--- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings      the id ends in the mode, :r or :w
+-- sent:     id deadline_us terms arrival tell_holder again settings      the id ends in the mode, :r or :w
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases
@@ -27,9 +27,8 @@ end
 
 local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
 local left = first[1] and first[2] - math.floor(now / 1000) or 0
-local liveness_ms = liveness_2048ths / 2048
 local fresh_waiter = left > 0 and arrival == 0 and not (again or try or tell_holder)
-local usual = fresh_waiter and liveness_2048ths % 2 == 0 and not (robust or readers_first or writers_first)
+local usual = fresh_waiter and not (robust or readers_first or writers_first)
 local writing, writes = usual and is_writer(first[1]), usual and is_writer(id)
 if usual and there == 1 and not (writing or writes) then -- readers have it, and nobody waits
     if redis.call('ZCARD', holders) >= READERS_MAX then
@@ -57,10 +56,10 @@ if writing or writes then -- most of those that have to wait: nobody behind them
         known = false
     end
     if phase_fair and not writes then
-        number = stand_in_front(queue, seen, id, now, now_text, liveness_ms, there == 1)
+        number = stand_in_front(queue, alive, id, now, now_text, terms, there == 1)
         place = there == 2 and redis.call('ZRANK', queue, id)
     else
-        number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
+        number, place = enqueue(queue, alive, id, 0, now, now_text, terms, known)
     end
     return brief(QUEUED, digits_of(number, now, now_text), writing and left or left_ms(holders, now), place or 0)
 end
@@ -76,14 +75,14 @@ local open = alone and not mine and not dead and (not holder or not is_writer(id
 if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
     return answer(FULL)
 end
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, lease_ms = lease_ms,
+local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, lease_ms = lease_ms,
     now_text = now_text, robust = robust, shared = shared, tries = try,
     prefer = readers_first and 'r' or writers_first and 'w' or 'rw',
     front = (readers_first or phase_fair) and 'r' or writers_first and 'w' }
 
 local function held(fresh, died)
     if arrival ~= 0 then
-        leave(queue, seen, id)
+        leave(queue, alive, id, now)
     end
     return died == 1 and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
 end
@@ -91,7 +90,7 @@ end
 if open then
     return held(grant(lock, id, lease_ms, now))
 elseif dead then
-    leave(queue, seen, id)
+    leave(queue, alive, id, now)
     call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
@@ -108,7 +107,7 @@ end
 
 local no_writer = not (first[1] and is_writer(first[1]))
 if phase_fair and no_writer and arrival == 0 and not (alone or try or is_writer(id)) and
-    not put_writer_in_front(queue, seen, now) then
+    not put_writer_in_front(queue, alive, now) then
     lock.front = nil
 end
 local number, ours
@@ -116,7 +115,7 @@ if fresh_waiter and not (alone or is_writer(id)) then
     number, ours = place_of_ours(queue, id, lock.front == 'r')
 end
 if not (try or ours) then
-    arrival = line_up(lock, id, arrival, now, liveness_ms, alone)
+    arrival = line_up(lock, id, arrival, now, terms, alone)
 end
 if not alone then
     local fresh, died = let_in(lock, id, now)

@@ -39,19 +39,19 @@ local function last_in_front(queue, now)
 end
 
 -- A newcomer stands behind all those in front. `alone`: the queue is empty. Returns its number.
-local function stand_in_front(queue, seen, id, now, now_text, liveness_ms, alone)
+local function stand_in_front(queue, alive, id, now, now_text, terms, alone)
     local place = alone and now - FRONT or last_in_front(queue, now)
-    return enqueue(queue, seen, id, place, now, now_text, liveness_ms, not alone) + FRONT
+    return enqueue(queue, alive, id, place, now, now_text, terms, not alone) + FRONT
 end
 
 -- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
-local function line_up(lock, id, arrival, now, liveness_ms, alone)
+local function line_up(lock, id, arrival, now, terms, alone)
     local in_front = string.sub(id, -1) == lock.front
     if in_front and arrival == 0 then
-        return stand_in_front(lock.queue, lock.seen, id, now, lock.now_text, liveness_ms, alone)
+        return stand_in_front(lock.queue, lock.alive, id, now, lock.now_text, terms, alone)
     end
     local place = in_front and arrival - FRONT or arrival
-    local number = enqueue(lock.queue, lock.seen, id, place, now, lock.now_text, liveness_ms)
+    local number = enqueue(lock.queue, lock.alive, id, place, now, lock.now_text, terms)
     return number < 0 and number + FRONT or number
 end
 
@@ -82,13 +82,13 @@ local function writers_in_line(queue)
 end
 
 -- Phase-fair order, and a reader comes while no writer has the lock: the next writer is to stand in front, and the reader
--- behind it. Writers that do not answer do not count, or readers would pass for ever those behind them. Returns false
+-- behind it. Writers of silent clients do not count, or readers would pass for ever those behind them. Returns false
 -- when there are so many of them that the reader has to stand behind all writers.
-local function put_writer_in_front(queue, seen, now)
+local function put_writer_in_front(queue, alive, now)
     local writers, in_front, more = writers_in_line(queue)
-    local signs = signs_of(seen, writers)
+    local lives = lives_of(alive, writers)
     for i = 1, #writers do
-        if signs[i] and claim_for(writers, signs, i, now) then
+        if life_of(lives[i]) * 1000 > now then
             if i > in_front then
                 redis.call('ZADD', queue, 'XX', string.format('%.0f', last_in_front(queue, now)), writers[i])
             end
@@ -101,10 +101,10 @@ end
 -- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
 -- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
 -- nobody else may come in; token, died, before: the digits of the token of the first writer tried, whether a writer died
--- before it, and the mark until then; missed, writers that did not listen; asker, who needs no message; mine, mine_died:
+-- before it, and the mark until then; asker, who needs no message; mine, mine_died:
 -- the asker's token once it is in, and whether a writer died.
 
--- May `id` come in? True · false: `id` is passed over · nil: neither `id` nor any waiter after it may.
+-- May `id` come in? True · 'pass': `id` is passed over · nil: neither `id` nor any waiter after it may.
 local function may_enter(round, id)
     if round.writing or round.shut then
         return nil
@@ -112,7 +112,7 @@ local function may_enter(round, id)
         if round.in_front then
             return nil -- all of the group were tried
         end
-        return false
+        return 'pass'
     elseif is_writer(id) and round.readers > 0 then
         round.shut = true -- a writer that waits for readers to leave keeps out all after it
         return nil
@@ -142,14 +142,14 @@ end
 
 local function take(id, claim_ms, round)
     local may = may_enter(round, id)
-    if not may then
+    if may ~= true then
         return may
     end
     local token, died = admit(round, id, claim_ms)
     if id == round.asker then
         round.mine, round.mine_died = token, died
     end
-    return string.format('G %s %s %d %s %d', id, round.lock.now_text, claim_ms, token, died)
+    return string.format('G %s %s %s %s %d', id, round.lock.now_text, claim_ms, token, died)
 end
 
 local function undo(id, round)
@@ -160,7 +160,6 @@ local function undo(id, round)
         return
     end
     round.writing = false
-    round.missed = { id, next = round.missed }
     if round.before then
         redis.call('SET', lock.mark, round.before)
     elseif lock.robust then
@@ -168,64 +167,42 @@ local function undo(id, round)
     end
 end
 
--- A writer that did not listen when it was its turn does not stand in front any more, if phase-fair order put it there:
--- behind it readers would come in again and again, and the other writers wait.
-local function put_back(queue, missed)
-    while missed do
-        local score = redis.call('ZSCORE', queue, missed[1])
-        if score and tonumber(score) < 0 then
-            redis.pcall('ZADD', queue, 'XX', string.format('%.0f', score + FRONT), missed[1])
-        end
-        missed = missed.next
-    end
-end
-
--- While the lock is held, nothing tells which claims stand.
-local function none_is_known_to_end()
-    return false
-end
-
 -- A try has the last place of its group.
 local function let_in_group(round, modes, in_front)
     local lock, asker = round.lock, round.asker
     round.modes, round.in_front = modes, in_front
-    hand_over(round, asker, lock.lease_ms or CLAIM_MS, round.ended, true)
+    hand_over(round, asker, lock.lease_ms, true)
     if asker and lock.tries then
         take(asker, lock.lease_ms, round)
     end
 end
 
 -- Let waiters in, as far as the lock is free for them: one writer, or all readers up to a writer that goes before them.
--- `deaf`: nil, or a writer that does not listen. Returns the token of the asker if it is in, else nil, and whether a writer
+-- Returns the token of the asker if it is in, else nil, and whether a writer
 -- died.
-local function let_in(lock, asker, now, deaf)
+local function let_in(lock, asker, now)
     local holder = look(lock.holders, now)
     if holder and is_writer(holder) then
         return nil
     end
-    local round = { queue = lock.queue, seen = lock.seen, now = now, take = take, undo = undo,
-        lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0,
-        ended = holder and none_is_known_to_end, absent = deaf and { [client_of(deaf)] = true },
-        missed = deaf and { deaf } }
+    local round = { queue = lock.queue, alive = lock.alive, now = now, take = take, undo = undo,
+        lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0 }
     let_in_group(round, lock.prefer, true)
     if lock.prefer ~= 'rw' then
         let_in_group(round, lock.prefer == 'r' and 'w' or 'r', false)
-    else
-        put_back(lock.queue, round.missed)
     end
     return round.mine, round.mine_died
 end
 
 -- What let_in() does for most, when `id` gave back a lock that is not robust: a writer is the first in `line`, and either
--- has the lock now or waits for the last of the readers. False: let_in() has to look; then also the writer, if it was tried
--- and does not listen.
-local function let_writer_in(holders, token_key, queue, seen, line, id, now, now_text, shared)
+-- has the lock now or waits for the last of the readers. False: let_in() has to look.
+local function let_writer_in(holders, token_key, queue, alive, line, id, now, now_text, shared)
     local first = line[1]
     if first == id or not is_writer(first) then
         return false
     end
-    local note, claim_ms = terms_of_first(seen, first, id, now)
-    if not note then
+    local claim_ms, lives = terms_of_first(alive, first, id, now)
+    if not claim_ms then
         return false
     elseif not is_writer(id) then
         local other = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
@@ -238,8 +215,13 @@ local function let_writer_in(holders, token_key, queue, seen, line, id, now, now
     local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', holders, first)
-        return type(ends) == 'table' and error(ends), ends == 1 and first or nil
+        if type(ends) == 'table' then
+            error(ends)
+        elseif ends == 1 then
+            silence(queue, alive, first)
+        end
+        return false
     end
-    leave_first(queue, seen, first, id, line[2] and note)
+    leave_first(queue, alive, first, id, claim_ms, lives, now)
     return true
 end

@@ -1,7 +1,7 @@
 -- downgrade.lua - make a writer a reader without a gap; the readers next in the queue come in, too
 --
 -- uses:     admit holders
--- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
+-- keys:     holders zset, token string, queue zset, alive hash, mark string    see acquire.lua
 -- flags:    robust shared readers_first writers_first
 -- sent:     id deadline_us lease_ms
 --           unrepaired                  then the mark stays, and tells each who comes until a writer repairs it
@@ -24,7 +24,7 @@ end
 if redis.call('EXISTS', queue) == 0 then
     return answer(DONE)
 end
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
+local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, now_text = now_text,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)
 return answer(DONE)

@@ -1,7 +1,7 @@
 -- force.lua - take a read-write lock away from all who hold it
 --
 -- uses:     admit holders token
--- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
+-- keys:     holders zset, token string, queue zset, alive hash, mark string    see acquire.lua
 -- flags:    robust shared readers_first writers_first
 -- sent:     deadline_us
 -- verdicts: DONE FREE LATE
@@ -14,7 +14,7 @@ if before == 'unrecoverable' then
 end
 next_token(token, now, now_text, shared)
 -- Who takes it away may not know that it is robust.
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
+local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, now_text = now_text,
     robust = robust or before, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)
 return answer(holder and DONE or FREE)

@@ -1,7 +1,7 @@
 -- info.lua - who holds a read-write lock, for how long, who waits
 --
 -- uses:     holders
--- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
+-- keys:     holders zset, token string, queue zset, mark string    see acquire.lua
 -- verdicts: TAKEN token number, waiters number, waiting_writers number, recoverable number,
 --               left_ms ms, readers number, writer text                       until the last lease ends; '': readers
 --           FREE token number, waiters number, waiting_writers number, recoverable number
@@ -9,10 +9,8 @@
 local now_ms = math.floor(now / 1000)
 local waiters, waiting_writers = 0, 0
 for _, id in ipairs(redis.call('ZRANGE', queue, 0, 9999)) do
-    if (tonumber(redis.call('ZSCORE', seen, id) or '') or 0) > now_ms then
-        waiters = waiters + 1
-        waiting_writers = waiting_writers + (is_writer(id) and 1 or 0)
-    end
+    waiters = waiters + 1
+    waiting_writers = waiting_writers + (is_writer(id) and 1 or 0)
 end
 local last = tonumber(redis.call('GET', token) or '') or 0
 local recoverable = redis.call('GET', mark) == 'unrecoverable' and 0 or 1

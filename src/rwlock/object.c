@@ -45,7 +45,7 @@ static const struct lk__keyspec keys[] = {
     { AT(keys.holders), "latchkey:rw", LK__KEY_OURS, false },
     { AT(keys.token), "redisson_lock_token", LK__KEY_REDISSON, false },
     { AT(keys.queue), "latchkey:queue:rw", LK__KEY_OURS, false },
-    { AT(keys.seen), "latchkey:seen:rw", LK__KEY_OURS, false },
+    { AT(keys.alive), "latchkey:alive:rw", LK__KEY_OURS, false },
     { AT(keys.mark), "latchkey:robust:rw", LK__KEY_OURS, false },
 };
 

@@ -1,7 +1,7 @@
 -- release.lua - give a read-write lock back, give up waiting for it, or give back what was granted meanwhile
 --
 -- uses:     admit holders queue
--- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
+-- keys:     holders zset, token string, queue zset, alive hash, mark string    see acquire.lua
 -- flags:    robust shared readers_first writers_first
 -- sent:     id                          with its mode, finished from now on
 --           again                       of an id that was asked for again the answer is dated
@@ -19,9 +19,9 @@ if not (robust or again) then -- most of all releases, if nobody waits: they nee
     end
 end
 
-local served, deaf
+local served
 if mine then
-    served, deaf = let_writer_in(holders, token, queue, seen, line, id, now, now_text, shared)
+    served = let_writer_in(holders, token, queue, alive, line, id, now, now_text, shared)
 end
 if served then
     return brief(DONE)
@@ -45,12 +45,12 @@ if redis.call('EXISTS', queue) == 0 then
     return answer(mine and DONE or GONE)
 end
 
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
+local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, now_text = now_text,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
-leave(queue, seen, id)
+leave(queue, alive, id, now)
 if unrecoverable then
     call_off(queue, 0)
 elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
-    let_in(lock, nil, now, deaf)
+    let_in(lock, nil, now)
 end
 return answer(mine and DONE or GONE)

@@ -27,15 +27,14 @@ end
 
 -- The first step of take() of a round, see hand_over() of queue.lua: set n of the permits that are `free` in the round
 -- aside for `id`. Returns n; nil: there are too few, `blocked` is set, and no waiter after this one gets any; false:
--- there are too few, but this waiter does not listen, and blocks nobody. The asker needs no message. `sign`: its sign of life.
-local function set_aside(round, id, n, asker, sign)
+-- there are too few, but this waiter does not listen, and blocks nobody. The asker needs no message, nor does a `quiet` one.
+local function set_aside(round, id, n, asker, quiet)
     if n <= round.free then
         round.free = round.free - n
         return n
-    elseif id == asker or is_unheard(sign) or tell(id, 'P') then
+    elseif id == asker or quiet or tell(id, 'P') then
         round.blocked = true
         return nil
     end
-    round.absent[client_of(id)] = true
     return false
 end

@@ -3,7 +3,7 @@
 -- uses:     admission number whole
 -- keys:     name string                 free permits
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
---           seen zset                   liveness of the wait queue
+--           queue zset                  who waits
 --           total string                see whole.lua
 -- args:     initial number              permits that the first request would set, 0: none
 -- verdicts: DONE free number, held number, waiters number, total number, exists number
@@ -11,7 +11,7 @@
 -- resend:   harmless: reads only
 local value = number_in(name)
 local now_ms = math.floor(now / 1000)
-local waiters = redis.call('ZCOUNT', seen, '(' .. now_ms, '+inf')
+local waiters = redis.call('ZCARD', queue)
 if not value then -- claims without a number are left of a semaphore that was deleted
     return answer(DONE, initial, 0, waiters, initial, 0)
 end

@@ -2,8 +2,7 @@
 -- uses:     admission first idempotent redisson whole
 --
 -- name    string, how many permits are free; may be negative. No key: none
--- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
---         fraction is the one of its sign of life, see queue.lua
+-- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted
 
 local CLAIMS_MS = '2592000000' -- a permit of a waiter that died comes back with the next request, even after weeks
 
@@ -57,42 +56,27 @@ local function unclaim(name, claims, id, n)
     end)
 end
 
--- Note that a client let a claim end: it gets no other one until it is heard.
-local function note_unconfirmed(queue, seen, id, ends)
-    local liveness_ms, claim_ms = terms_of(ends)
-    if claim_ms and redis.call('EXISTS', queue) == 1 then
-        redis.call('ZADD', seen, claim_ms - liveness_ms - ends, client_of(id)) -- see note_of()
-        lengthen_or_drop(seen, liveness_ms)
-    end
-end
-
--- Put back permits of waiters that did not confirm in time; returns how many. Without a queue their clients are not
--- noted.
-local function reclaim(name, claims, now, queue, seen)
+-- Put back permits of waiters that did not confirm in time; returns how many.
+local function reclaim(name, claims, now)
     local back = 0
     local late = redis.call('ZRANGEBYSCORE', claims, '-inf', now / 1000, 'WITHSCORES', 'LIMIT', 0, 32)
     for i = 1, #late, 2 do
         unclaim(name, claims, late[i], wanted(late[i]))
         back = back + wanted(late[i])
-        if queue then
-            note_unconfirmed(queue, seen, late[i], tonumber(late[i + 1]))
-        end
     end
     return back
 end
 
--- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns. Claims that end are noted when they
--- are put back. `deaf`: nil, or a client that does not listen.
-local function hand_out(name, claims, queue, seen, asker, free, now, deaf)
-    local round = { queue = queue, seen = seen, now = now, free = free, unnoted = true,
-        absent = deaf and { [deaf] = true } }
-    function round.take(id, its_claim_ms, _, sign)
+-- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns.
+local function hand_out(name, claims, queue, alive, asker, free, now)
+    local round = { queue = queue, alive = alive, now = now, free = free }
+    function round.take(id, its_claim_ms, _, quiet)
         local n = wanted(id)
-        local enough = set_aside(round, id, n, asker, sign)
+        local enough = set_aside(round, id, n, asker, quiet)
         if not enough or id == asker then
             return enough
         end
-        local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
+        local ends = math.floor(now / 1000) + its_claim_ms
         if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- 0: the waiter has them already
             do_or_undo(function()
                 local lasts_ms = redis.call('PTTL', name) -- of an anonymous one; its users lengthen both
@@ -105,13 +89,13 @@ local function hand_out(name, claims, queue, seen, asker, free, now, deaf)
                 redis.call('ZREM', claims, id)
             end)
         end
-        return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
+        return string.format('G %s %.0f %s 1 0', id, now, its_claim_ms)
     end
     function round.undo(id)
         unclaim(name, claims, id, wanted(id))
         round.free = round.free + wanted(id)
     end
-    local got = free > 0 and hand_over(round, asker, CLAIM_MS, nil, true)
+    local got = free > 0 and hand_over(round, asker, nil, true)
     return round.free, got, round.blocked or round.shut
 end
 
@@ -122,21 +106,20 @@ local function free_for_us(free, turn)
 end
 
 -- Permits became free: our waiters get them, and Redisson's are told of the rest. On a semaphore shared with Redisson,
--- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them. `deaf`: see
--- hand_out().
-local function pass_on(name, claims, queue, seen, free, now, channel, shared, deaf)
+-- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them.
+local function pass_on(name, claims, queue, alive, free, now, channel, shared)
     if free <= 0 then
         return
     end
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
-        begin_javas_turn(seen, now)
+        begin_javas_turn(alive, now)
         tell(first, 'F ' .. first)
         return
     end
     if first then
-        local ours = free_for_us(free, shared and javas_turn_left(seen, now) or 0)
-        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now, deaf)
+        local ours = free_for_us(free, shared and javas_turn_left(alive, now) or 0)
+        free = free - ours + hand_out(name, claims, queue, alive, nil, ours, now)
     end
     if free > 0 then
         publish(channel, string.format('%.0f', free))
@@ -144,19 +127,19 @@ local function pass_on(name, claims, queue, seen, free, now, channel, shared, de
 end
 
 -- What give and pass_on() do for most, where others wait: `n` permits are given where none was free, and the first waiter
--- wants as many, so they are never free. True: it has them · nil and its client: they are given and free, as it does not
--- listen · false: nothing was done.
-local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
+-- wants as many, so they are never free. True: it has them · nil: they are given and free, as it does not listen · false:
+-- nothing was done.
+local function give_first(name, claims, queue, alive, once, id, nth, n, now, now_text)
     local first = redis.call('ZRANGE', queue, '0', '0')[1]
     if not first or wanted(first) ~= n then
         return false
     end
-    local note, claim_ms, terms = terms_of_first(seen, first, '', now)
-    if not note then
+    local claim_ms, lives = terms_of_first(alive, first, first, now)
+    if not claim_ms then
         return false
     end
     redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
-    if redis.call('ZADD', claims, 'NX', math.floor(now / 1000) + claim_ms + terms, first) == 0 then
+    if redis.call('ZADD', claims, 'NX', math.floor(now / 1000) + claim_ms, first) == 0 then
         return false -- it has a claim already
     end
     local failed = redis.pcall('PEXPIRE', claims, CLAIMS_MS)
@@ -166,9 +149,9 @@ local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_
         error(failed)
     elseif not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' 1 0') then
         unclaim(name, claims, first, n)
-        return nil, client_of(first)
+        silence(queue, alive, first)
+        return nil
     end
-    redis.call('ZREM', queue, first)
-    redis.call('ZREM', seen, first)
+    leave_first(queue, alive, first, first, claim_ms, lives, now)
     return true
 end

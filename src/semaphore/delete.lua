@@ -1,7 +1,7 @@
 -- delete.lua - remove a counting semaphore, with what was granted and not confirmed; waiters are told
 --
 -- uses:     number idempotent rollback farewell whole
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- sent:     id nth deadline_us
 -- verdicts: DONE ABSENT OVERTAKEN LATE
 -- resend:   harmless: the idempotency record knows the answer
@@ -21,5 +21,5 @@ end, function()
     idempotent_record(once, id, nth, IDEMPOTENT_OVERTAKEN, now)
 end)
 redis.call('SET', total, '- ' .. string.format('%.0f', now), 'PX', DELETED_MS)
-dismiss(queue, seen)
+dismiss(queue, alive)
 return answer(DONE)

@@ -1,7 +1,7 @@
 -- give.lua - more permits, or fewer
 --
 -- uses:     counted number idempotent redisson rollback whole
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- args:     n number                    negative for fewer
 --           initial number              permits to begin with, 0: leave that to others
 --           most number                 permits that may be free
@@ -29,16 +29,16 @@ if usual and redis.call('EXISTS', claims, queue) == 0 and not (shared and now % 
     return brief(DONE)
 end
 
-local given, deaf = false, nil
+local given = false
 if usual and value == 0 and not (shared or anonymous) then -- most of those that somebody waits for
-    given, deaf = give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
+    given = give_first(name, claims, queue, alive, once, id, nth, n, now, now_text)
     if given then
         return brief(DONE)
     end
 end
 
 if given == nil then
-    pass_on(name, claims, queue, seen, n, now, channel, shared, deaf)
+    pass_on(name, claims, queue, alive, n, now, channel, shared)
     return answer(DONE)
 elseif done then
     return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or done == 'absent' and ABSENT or OVERTAKEN)
@@ -76,12 +76,12 @@ if unwanted and not (shared and told and now % 16 == 0) then
     return answer(DONE)
 end
 if unwanted then
-    leave_to_redisson(seen, channel, told, now)
+    leave_to_redisson(alive, channel, told, now)
     return answer(DONE)
 end
 
-sum = sum + reclaim(name, claims, now, queue, seen)
+sum = sum + reclaim(name, claims, now)
 if n > 0 then
-    pass_on(name, claims, queue, seen, sum, now, channel, shared)
+    pass_on(name, claims, queue, alive, sum, now, channel, shared)
 end
 return answer(DONE)

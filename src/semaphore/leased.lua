@@ -110,54 +110,46 @@ end
 
 -- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether
 -- waiters are left that go first. The asker only leaves the queue: the caller takes its permits.
-local function lend_out(permits, queue, seen, asker, total, now, anonymous)
-    local round = { queue = queue, seen = seen, now = now, free = free_permits(permits, total, now) }
-    function round.take(id, its_claim_ms, _, sign)
+local function lend_out(permits, queue, alive, asker, total, now, anonymous)
+    local round = { queue = queue, alive = alive, now = now, free = free_permits(permits, total, now) }
+    function round.take(id, its_claim_ms, _, quiet)
         local permit, n = permit_of(id)
         if n > total and id ~= asker then
             tell(id, 'F ' .. id) -- its ask says that it never gets them, and it blocks nobody
             return false
         end
-        local enough = set_aside(round, id, n, asker, sign)
+        local enough = set_aside(round, id, n, asker, quiet)
         if not enough or id == asker then
             return enough
         end
         local token = lend(permits, permit, n, its_claim_ms, now, last_permit_token(permits), anonymous)
-        return string.format('G %s %.0f %d %.0f 0', id, now, its_claim_ms, token)
+        return string.format('G %s %.0f %s %.0f 0', id, now, its_claim_ms, token)
     end
     function round.undo(id)
         local permit, n = permit_of(id)
         unlend(permits, permit, 0, n)
         round.free = round.free + n
     end
-    local function ended(client, since_ms)
-        local recent = redis.call('ZRANGEBYSCORE', permits, '(' .. since_ms, math.floor(now / 1000), 'LIMIT', 0, 64)
-        for _, one in ipairs(recent) do
-            if client_of(one) == client or not string.find(one, ':', 1, true) then
-                return true
-            end
-        end
-        return false
-    end
-    local got = round.free > 0 and hand_over(round, asker, CLAIM_MS, ended, true)
+    local got = round.free > 0 and hand_over(round, asker, nil, true)
     return round.free, got, round.blocked or round.shut
 end
 
 -- What lend_out() does for most: as many permits are free as the first in `line` wants, one, and nothing speaks against that
 -- waiter. False: lend_out() has to look.
-local function lend_first(permits, total, queue, seen, line, id, now, now_text, last)
+local function lend_first(permits, total, queue, alive, line, id, now, now_text, last)
     local first = line[1]
     local permit, n = permit_of(first)
-    local note, claim_ms = terms_of_first(seen, first, id, now)
-    if n ~= 1 or first == id or not note or not lasts_for(claim_ms, last, now) or
+    local claim_ms, lives = terms_of_first(alive, first, id, now)
+    if n ~= 1 or first == id or not claim_ms or not lasts_for(claim_ms, last, now) or
         free_permits(permits, total, now) ~= 1 then
         return false
     end
     local token = lend_one(permits, permit, claim_ms, now, now_text, last)
     if not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', permits, permit)
+        silence(queue, alive, first)
         return false
     end
-    leave_first(queue, seen, first, id, line[2] and note)
+    leave_first(queue, alive, first, id, claim_ms, lives, now)
     return true
 end

@@ -1,7 +1,7 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
 --
 -- uses:     counted number queue idempotent rollback
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- args:     channel text                Redisson's
 -- flags:    shared
 -- sent:     id                          as take.lua had it; finished from now on
@@ -30,9 +30,9 @@ elseif back then
         idempotent_record(once, owner, nth, 1, now)
     end)
 end
-leave(queue, seen, id)
+leave(queue, alive, id, now)
 if value then
-    local free = value + reclaim(name, claims, now, queue, seen) + (back and n or 0)
-    pass_on(name, claims, queue, seen, free, now, channel, shared)
+    local free = value + reclaim(name, claims, now) + (back and n or 0)
+    pass_on(name, claims, queue, alive, free, now, channel, shared)
 end
 return answer(back and DONE or GONE)

@@ -64,7 +64,7 @@ static const struct lk__keyspec leased_keys[] = {
     { AT(keys.permits), "latchkey:permits", LK__KEY_OURS, false },
     { AT(keys.total), "latchkey:total", LK__KEY_OURS, false },
     { AT(keys.queue), "latchkey:queue:permits", LK__KEY_OURS, false },
-    { AT(keys.seen), "latchkey:seen:permits", LK__KEY_OURS, false },
+    { AT(keys.alive), "latchkey:alive:permits", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
     { AT(keys.users), "latchkey:users:permits", LK__KEY_OURS, LK__IF_ANONYMOUS },
 };
@@ -108,7 +108,7 @@ static const struct lk__keyspec counted_keys[] = {
     { AT(keys.name), NULL, LK__KEY_NAME, false },
     { AT(keys.claims), "latchkey:claims", LK__KEY_OURS, false },
     { AT(keys.queue), "latchkey:queue:sem", LK__KEY_OURS, false },
-    { AT(keys.seen), "latchkey:seen:sem", LK__KEY_OURS, false },
+    { AT(keys.alive), "latchkey:alive:sem", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
     { AT(keys.total), "latchkey:total:sem", LK__KEY_OURS, false },
     { AT(keys.users), "latchkey:users:sem", LK__KEY_OURS, LK__IF_ANONYMOUS },

@@ -1,7 +1,7 @@
 -- permit_delete.lua - remove a leased semaphore with all its permits; waiters are told
 --
 -- uses:     leased number idempotent rollback farewell
--- keys:     permits zset, total string, queue zset, seen zset, once hash      see permit_total.lua
+-- keys:     permits zset, total string, queue zset, alive hash, once hash      see permit_total.lua
 -- sent:     id nth deadline_us
 -- verdicts: DONE ABSENT OVERTAKEN LATE
 -- resend:   harmless: the idempotency record knows the answer
@@ -21,5 +21,5 @@ end, function()
     idempotent_record(once, id, nth, IDEMPOTENT_OVERTAKEN, now)
 end)
 end_all(permits, now)
-dismiss(queue, seen)
+dismiss(queue, alive)
 return answer(DONE)

@@ -1,7 +1,7 @@
 -- permit_release.lua - give leased permits back, give up waiting for them, or give back what was granted meanwhile
 --
 -- uses:     leased queue
--- keys:     permits zset, total string, queue zset, seen zset      see permit_take.lua
+-- keys:     permits zset, total string, queue zset, alive hash      see permit_take.lua
 -- args:     kept number                 parts that are not given back
 -- flags:    anonymous
 -- sent:     id                          waiter's id, or the permit's own
@@ -22,13 +22,13 @@ if n == 1 and kept == 0 then -- most of all
 end
 
 local all = tonumber(redis.call('GET', total) or '') or 0
-if live and line and not anonymous and lend_first(permits, all, queue, seen, line, id, now, now_text, last) then
+if live and line and not anonymous and lend_first(permits, all, queue, alive, line, id, now, now_text, last) then
     return brief(DONE)
 end
 unlend(permits, permit, kept, n)
 if redis.call('EXISTS', queue) == 1 then
-    leave(queue, seen, id)
-    lend_out(permits, queue, seen, nil, all, now, anonymous)
+    leave(queue, alive, id, now)
+    lend_out(permits, queue, alive, nil, all, now, anonymous)
 end
 if live then
     return answer(DONE)

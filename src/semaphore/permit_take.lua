@@ -3,11 +3,11 @@
 -- uses:     leased number queue
 -- keys:     permits zset                permit -> when it ends, see leased.lua
 --           total string                how many there are
---           queue zset, seen zset       the wait queue and its liveness, see queue.lua
+--           queue zset, alive hash       the wait queue and its liveness, see queue.lua
 -- args:     lease_ms digits
 --           initial number              total to begin with, 0: leave that to others
 -- flags:    try tell_total anonymous
--- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings
+-- sent:     id deadline_us terms arrival tell_holder again settings
 -- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
@@ -36,13 +36,12 @@ local function until_next_end()
     return first and first - math.floor(now / 1000) or -1
 end
 
-local liveness_ms = liveness_2048ths / 2048
-if first_ask and free <= 0 and not (again or try or tell_holder or tell_total or is_unheard(liveness_ms)) then -- most who wait
+if first_ask and free <= 0 and not (again or try or tell_holder or tell_total) then -- most who wait
     local known
     if alone then
         known = false
     end
-    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
+    local number, place = enqueue(queue, alive, id, 0, now, now_text, terms, known)
     return brief(QUEUED, digits_of(number, now, now_text), until_next_end(), place or 0)
 end
 
@@ -74,7 +73,7 @@ local function take()
 end
 
 if open then
-    leave(queue, seen, id)
+    leave(queue, alive, id, now)
     return take()
 elseif live then -- the message or reply with the grant got lost, or this is a late copy
     if not is_live(permits, part(permit, n), now) then -- the last part is the first that is given back
@@ -85,19 +84,19 @@ elseif live then -- the message or reply with the grant got lost, or this is a l
     redis.call('ZADD', permits, negative(token), 'token')
     return answer(GRANTED, token, told)
 elseif n > all and all > 0 then
-    leave(queue, seen, id)
-    lend_out(permits, queue, seen, nil, all, now, anonymous) -- it may have been told to go on
+    leave(queue, alive, id, now)
+    lend_out(permits, queue, alive, nil, all, now, anonymous) -- it may have been told to go on
     return answer(IMPOSSIBLE)
 elseif try then
-    local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, anonymous)
+    local free, _, blocked = lend_out(permits, queue, alive, nil, all, now, anonymous)
     if not blocked and free >= n then
         return take()
     end
     return answer(BUSY, until_next_end())
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
-local _, got = lend_out(permits, queue, seen, id, all, now, anonymous)
+arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
+local _, got = lend_out(permits, queue, alive, id, all, now, anonymous)
 if got then
     return take()
 end

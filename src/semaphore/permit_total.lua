@@ -1,7 +1,7 @@
 -- permit_total.lua - set or change how many leased permits there are
 --
 -- uses:     leased number idempotent rollback
--- keys:     permits zset, total string, queue zset, seen zset      see permit_take.lua
+-- keys:     permits zset, total string, queue zset, alive hash      see permit_take.lua
 --           once hash                   the idempotency record
 -- args:     n number                    negative for fewer
 --           initial number              total to begin with, 0: leave that to others
@@ -48,5 +48,5 @@ end, function()
         redis.call('DEL', total)
     end
 end)
-lend_out(permits, queue, seen, nil, new, now, anonymous)
+lend_out(permits, queue, alive, nil, new, now, anonymous)
 return answer(DONE)

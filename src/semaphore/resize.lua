@@ -1,7 +1,7 @@
 -- resize.lua - set how many permits a counting semaphore has in all, if they are as many as the caller expects
 --
 -- uses:     counted number idempotent rollback whole
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- args:     expected number             total, if it is to be set
 --           n number                    total from now on
 --           initial number              permits to begin with, 0: leave that to others
@@ -48,6 +48,6 @@ end, function()
     end
 end)
 if n > all then
-    pass_on(name, claims, queue, seen, free + reclaim(name, claims, now, queue, seen), now, channel, shared)
+    pass_on(name, claims, queue, alive, free + reclaim(name, claims, now), now, channel, shared)
 end
 return answer(DONE)

@@ -1,7 +1,7 @@
 -- set.lua - set the number of permits, if there is none
 --
 -- uses:     counted number idempotent whole
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- args:     n number
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
@@ -31,5 +31,5 @@ if anonymous then
 end
 set_number(name, claims, total, n) -- recorded or not, there is a number from now on
 idempotent_record(once, id, nth, 1, now)
-pass_on(name, claims, queue, seen, n, now, channel, shared)
+pass_on(name, claims, queue, alive, n, now, channel, shared)
 return answer(DONE)

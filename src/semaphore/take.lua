@@ -3,7 +3,7 @@
 -- uses:     counted number queue idempotent redisson rollback whole
 -- keys:     name string                 free permits; no key: none
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
---           queue zset, seen zset       the wait queue and its liveness, see queue.lua
+--           queue zset, alive hash       the wait queue and its liveness, see queue.lua
 --           once hash                   the idempotency record
 --           total string                how many permits there are in all, see whole.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
@@ -11,7 +11,7 @@
 -- flags:    try shared                  shared: with Redisson
 --           tell_total
 --           anonymous                   none is made
--- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- sent:     id deadline_us terms arrival tell_holder again settings       "<owner>:<number>:<n>", the first two as in the idempotency record
 -- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim, or of Java's turn
@@ -26,7 +26,7 @@ local value = number_in(name)
 local done, at = idempotent_answer(once, owner, nth)
 local usual = value and not (done or tell_total) and idempotent_lasts(at, now)
 if usual and arrival == 0 and value >= n and redis.call('EXISTS', claims, queue) == 0 and
-    not (shared and redis.call('ZSCORE', seen, 'java')) then -- most of all
+    not (shared and redis.call('HEXISTS', alive, 'java') == 1) then -- most of all
     redis.call('DECRBY', name, n)
     local failed = idempotent_write(once, owner, nth, '1', now_text)
     if failed then
@@ -36,8 +36,7 @@ if usual and arrival == 0 and value >= n and redis.call('EXISTS', claims, queue)
     return brief(GRANTED, '1')
 end
 
-local heard = liveness_2048ths % 2 == 0
-if usual and arrival ~= 0 and heard and redis.call('ZSCORE', claims, id) then -- most of those that waited: confirmed by this
+if usual and arrival ~= 0 and redis.call('ZSCORE', claims, id) then -- most of those that waited: confirmed by this
     redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
     local failed = idempotent_write(once, owner, nth, '1', now_text) -- a waiter that gives up then finds one of the two
     if failed then
@@ -51,12 +50,11 @@ if usual and arrival ~= 0 and heard and redis.call('ZSCORE', claims, id) then --
     return brief(GRANTED, '1')
 end
 
-local liveness_ms = liveness_2048ths / 2048
-local ends = value and not done and value <= 0 and arrival == 0 and heard and
+local ends = value and not done and value <= 0 and arrival == 0 and
     not (again or try or tell_holder or tell_total or shared) and redis.call('ZRANGE', claims, '0', '0', 'WITHSCORES')
 if ends and (not ends[1] or ends[2] * 1000 > now) then -- most of those that have to wait: no claim has ended
     local left_ms = ends[1] and math.max(math.floor(ends[2]) - math.floor(now / 1000), 0) or -1
-    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms)
+    local number, place = enqueue(queue, alive, id, 0, now, now_text, terms)
     return brief(QUEUED, digits_of(number, now, now_text), left_ms, place or 0)
 end
 
@@ -79,7 +77,7 @@ end
 
 local back = 0
 if value then
-    back = reclaim(name, claims, now, queue, seen)
+    back = reclaim(name, claims, now)
 elseif initial > 0 then
     set_number(name, claims, total, initial)
 end
@@ -89,19 +87,19 @@ if try and value <= 0 then
     return answer(BUSY)
 end
 
-local turn = shared and value > 0 and javas_turn_left(seen, now) or 0
+local turn = shared and value > 0 and javas_turn_left(alive, now) or 0
 value = free_for_us(value, turn)
 if value >= n and redis.call('EXISTS', queue) == 0 then
     take_recorded(name, n, once, owner, nth, 1, now)
     if arrival ~= 0 then
-        leave(queue, seen, id)
+        leave(queue, alive, id, now)
     end
     if back > 0 then
-        pass_on(name, claims, queue, seen, value - n, now, channel, shared)
+        pass_on(name, claims, queue, alive, value - n, now, channel, shared)
     end
     return answer(GRANTED, 1, all)
 elseif try then
-    local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now)
+    local free, _, blocked = hand_out(name, claims, queue, alive, nil, value, now)
     if not blocked and free >= n then
         take_recorded(name, n, once, owner, nth, 1, now)
         return answer(GRANTED, 1, all)
@@ -109,8 +107,8 @@ elseif try then
     return answer(BUSY)
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
-local _, got = hand_out(name, claims, queue, seen, id, value, now)
+arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
+local _, got = hand_out(name, claims, queue, alive, id, value, now)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)
     return answer(GRANTED, 1, all)

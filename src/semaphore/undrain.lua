@@ -1,7 +1,7 @@
 -- undrain.lua - give back what a drain took whose answer got lost
 --
 -- uses:     counted number idempotent rollback
--- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
+-- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
 -- args:     channel text                Redisson's
 -- flags:    shared
 -- sent:     id nth                      of the drain, finished from now on
@@ -26,7 +26,7 @@ else
     idempotent_record(once, id, nth, 0, now)
 end
 if value then
-    local free = value + reclaim(name, claims, now, queue, seen) + back
-    pass_on(name, claims, queue, seen, free, now, channel, shared)
+    local free = value + reclaim(name, claims, now) + back
+    pass_on(name, claims, queue, alive, free, now, channel, shared)
 end
 return answer(back > 0 and DONE or GONE)

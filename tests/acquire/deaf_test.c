@@ -29,11 +29,12 @@ static struct subject *subject_of(struct world *w, lk_client_t *client, const st
 /* It was heard of just now, and nobody listens on its client's channel. */
 static void deaf_one_waits(struct world *w, const struct row *row)
 {
-    world_redis(w, "EVAL %s 2 latchkey:queue:%s:{thing} latchkey:seen:%s:{thing} %s",
+    world_redis(w, "EVAL %s 2 latchkey:queue:%s:{thing} latchkey:alive:%s:{thing} %s",
                 "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
                 "local id = string.rep('f', 32) .. ':' .. ARGV[1] "
                 "redis.call('ZADD', KEYS[1], string.format('%.0f', us), id) redis.call('PEXPIRE', KEYS[1], 60000) "
-                "redis.call('ZADD', KEYS[2], math.floor(us / 1000) + 5000, id) redis.call('PEXPIRE', KEYS[2], 60000)",
+                "redis.call('HSET', KEYS[2], string.rep('f', 32), string.format('%.0f 5000 3000 0', math.floor(us / 1000) + 5000)) "
+                "redis.call('PEXPIRE', KEYS[2], 60000)",
                 row->key, row->key, row->ending);
 }
 

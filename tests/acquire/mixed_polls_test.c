@@ -43,7 +43,7 @@ static void mixed_polls(struct world *w, const struct subject_kind *kind)
     passing = world_subject(w, passer, kind, "thing");
     assert_lk(ETIMEDOUT, subject_take(passing, 50));
     assert_true(ends_in(w, "latchkey:queue:*") > LIVENESS_MS);
-    assert_true(ends_in(w, "latchkey:seen:*") > LIVENESS_MS);
+    assert_true(ends_in(w, "latchkey:alive:*") > LIVENESS_MS);
 
     assert_lk(0, subject_give(keeper));
     assert_lk(0, worker_join(&waiter));

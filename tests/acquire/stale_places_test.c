@@ -40,9 +40,9 @@ static void begin(struct world *w)
 static void leave_behind(struct world *w, const char *kind, const char *rest)
 {
     world_redis(w, "ZADD latchkey:queue:%s:{thing} 5 %s:9:77%s", kind, listener, rest);
-    world_redis(w, "ZADD latchkey:seen:%s:{thing} 5 %s:9:77%s", kind, listener, rest);
+    world_redis(w, "HSET latchkey:alive:%s:{thing} %s %s", kind, listener, "5 5000 3000 0");
     world_redis(w, "PEXPIRE latchkey:queue:%s:{thing} 60000", kind);
-    world_redis(w, "PEXPIRE latchkey:seen:%s:{thing} 60000", kind);
+    world_redis(w, "PEXPIRE latchkey:alive:%s:{thing} 60000", kind);
 }
 
 static void a_permit_is_taken(struct world *w)

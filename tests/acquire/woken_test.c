@@ -28,7 +28,7 @@ static int wait_for_all(struct world *w, void *arg)
 
 static void allow_what_the_dead_leave(struct world *w)
 {
-    static const char *const left[] = { "latchkey:queue:*", "latchkey:seen:*", "latchkey:claims:*",
+    static const char *const left[] = { "latchkey:queue:*", "latchkey:alive:*", "latchkey:claims:*",
                                         "latchkey:rw:*",    "latchkey:once:*", "thing-*" };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         world_allow(w, left[i]);

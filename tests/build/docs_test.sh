@@ -97,7 +97,7 @@ change src/redis/vocabulary 's/own number in the queue/ticket/'
 change src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/"
 change src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /"
 shows docs/keys.md 'does it \| stand?' 'harmless: so it is |' '`level`, `id` text' '| `BUSY` | 33 | too late |' ticket
-shows docs/security.md '+hrandfield +hset +hstrlen' '+incrby +rename +strlen +zremrangebyscore` | not for mutexes:'
+shows docs/security.md '+hrandfield +hset +hstrlen' '+rename +strlen +zcount +zmscore +zrangebyscore +zremrangebyscore` | not for mutexes:'
 
 anew
 change src/lock/nest.lua 's/  absolute$/  not relative/'

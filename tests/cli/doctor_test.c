@@ -100,10 +100,10 @@ static void what_is_not_told_is_a_note(struct world *w)
     assert_found(ran, "config", "note");
     assert_found(ran, "password", "ok");
     assert_int_equal(0, ran->code);
-    world_redis(w, "ACL SETUSER app -hmget");
+    world_redis(w, "ACL SETUSER app -zcount");
     ran = command(w, "latchkey doctor --json -u 'unix://app:pw@%s?" PATIENT "'", w->socket);
     assert_found(ran, "rights", "warn");
-    assert_true(strstr(ran->out, "lack +hmget") != NULL);
+    assert_true(strstr(ran->out, "lack +zcount") != NULL);
 }
 
 static void who_cannot_connect_hears_why(struct world *w)

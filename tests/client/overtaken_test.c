@@ -254,9 +254,9 @@ static void three_later_records_are_enough(struct world *w)
 
 #define OWNER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s0"
 #define LATER_US "9000000000000000"
-#define SEM "pool", "latchkey:claims:{pool}", "latchkey:queue:sem:{pool}", "latchkey:seen:sem:{pool}"
+#define SEM "pool", "latchkey:claims:{pool}", "latchkey:queue:sem:{pool}", "latchkey:alive:sem:{pool}"
 #define PERMITS                                                                                                        \
-    "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}", "latchkey:seen:permits:{pool}"
+    "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}", "latchkey:alive:permits:{pool}"
 #define ONCE "latchkey:once:{pool}"
 #define SEM_TOTAL SEM, ONCE, "latchkey:total:sem:{pool}"
 #define LATCH "pool", "latchkey:opened:{pool}", ONCE

@@ -138,7 +138,7 @@ static void places_of_the_impatient_end(struct world *w, const struct subject_ki
     places_end(w, kind, 500);
 }
 
-static void places_of_those_who_rest_end(struct world *w, const struct subject_kind *kind)
+static void places_of_the_patient_end(struct world *w, const struct subject_kind *kind)
 {
     places_end(w, kind, 9000);
 }
@@ -248,7 +248,7 @@ static void no_script_is_no_flood(struct world *w)
 int main(void)
 {
     int failed = subject_run(unseen_grants_end, unanswered_releases_end, places_of_the_impatient_end,
-                             places_of_those_who_rest_end, known_outcomes_are_settled);
+                             places_of_the_patient_end, known_outcomes_are_settled);
     return failed + world_run(a_slow_clock_is_allowed_for, unseen_parts_end_with_their_lease, longer_leases_end,
                               shorter_leases_end_sooner, an_unreadable_release_goes_on, no_script_is_no_flood);
 }

@@ -305,7 +305,7 @@ static void a_hand_over_is_confirmed(struct world *w)
         assert_lk(0, lk_mutex_lock(theirs));
         worker_start(&waiter, lock_patiently, wanted);
         eventually(failover_int(f, 0, "ZCARD latchkey:queue:mutex:{orders}") == 1, PATIENT_MS);
-        eventually(failover_int(f, 0, "EVAL %s 1 latchkey:seen:mutex:{orders}", WORLD_DEAF) == 0, PATIENT_MS);
+        eventually(failover_int(f, 0, "EVAL %s 1 latchkey:alive:mutex:{orders}", WORLD_DEAF) == 0, PATIENT_MS);
         if (round == 0)
             stop_replicas(f);
         int64_t began_ms = now_ms();

@@ -91,7 +91,7 @@ static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
     assert_lk(0, subject_take(keeper, SLACK_MS));
     assert_lk(0, subject_give(keeper));
     world_allow(w, "latchkey:queue:*"); /* the places of the dead lapse */
-    world_allow(w, "latchkey:seen:*");
+    world_allow(w, "latchkey:alive:*");
 }
 
 int main(void)

@@ -36,7 +36,7 @@ static int wait_for_it(void *arg)
 static void forget_the_queue(struct world *w)
 {
     static const char script[] = "local kept = 0 "
-                                 "for _, prefix in ipairs({ 'latchkey:queue:*', 'latchkey:seen:*' }) do "
+                                 "for _, prefix in ipairs({ 'latchkey:queue:*', 'latchkey:alive:*' }) do "
                                  "for _, key in ipairs(redis.call('KEYS', prefix)) do "
                                  "if redis.call('PTTL', key) < 0 then kept = kept + 1 end redis.call('DEL', key) "
                                  "end end return kept";

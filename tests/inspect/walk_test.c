@@ -119,7 +119,7 @@ static void a_mutex_that_nobody_holds_is_found_by_what_is_left(struct world *w)
     lk_client_t *client = world_client(w, LEASE);
     world_allow(w, "latchkey:*");
     world_redis(w, "ZADD latchkey:queue:mutex:{free} 5 a:1:1");
-    world_redis(w, "ZADD latchkey:seen:mutex:{free} 9000000000000 a:1:1");
+    world_redis(w, "HSET latchkey:alive:mutex:{free} a %s", "9000000000000 5000 3000 0");
     world_redis(w, "SET latchkey:robust:mutex:{dead} x");
     world_redis(w, "SET latchkey:robust:mutex::{eu}ruined unrecoverable");
     world_redis(w, "SET latchkey:robust:rw:{dead} x");

@@ -204,7 +204,7 @@ static void the_dead_delay_nobody(struct world *w)
     assert_between(now_ms() - began_ms, 0, 2 * LEASE_MS + 2 * SLACK_MS); /* the holder's lease, and one poll */
     world_close(w, client);
     sleep_ms(100);
-    world_redis(w, "DEL latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}"); /* the dead lapse by themselves */
+    world_redis(w, "DEL latchkey:queue:mutex:{orders} latchkey:alive:mutex:{orders}"); /* the dead lapse by themselves */
 }
 
 /* Who waits is listed with its place; who gives up leaves no gap. */

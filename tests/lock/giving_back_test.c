@@ -23,7 +23,7 @@ static void what_is_being_given_back_is_not_lost(struct world *w)
     for (int i = 0; i < 2; i++) { /* the second time the server knows the scripts */
         assert_lk(0, lk_mutex_lock(orders));
         if (i == 1)
-            proxy_once(p, PROXY_DROP_REPLY, 1, "latchkey:seen"); /* which no renewal names */
+            proxy_once(p, PROXY_DROP_REPLY, 1, "latchkey:alive"); /* which no renewal names */
         assert_lk(i == 1 ? EIO : 0, lk_mutex_unlock(orders));
     }
     assert_false(world_exists(w, "orders"));

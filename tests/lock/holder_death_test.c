@@ -86,9 +86,9 @@ static void a_dead_waiter_delays_nobody(struct world *w)
         assert_between(now_ms() - began_ms, 0, SLACK_MS);
     }
     world_allow(w, "latchkey:queue:mutex:{orders}"); /* its entry lapses with a TTL */
-    world_allow(w, "latchkey:seen:mutex:{orders}");
+    world_allow(w, "latchkey:alive:mutex:{orders}");
     assert_true(world_pttl(w, "latchkey:queue:mutex:{orders}") != -1);
-    assert_true(world_pttl(w, "latchkey:seen:mutex:{orders}") != -1);
+    assert_true(world_pttl(w, "latchkey:alive:mutex:{orders}") != -1);
 }
 
 /*

@@ -217,7 +217,7 @@ static void java_has_turns_beside_one_of_ours(struct world *w)
         turns += lk_mutex_trylock(orders) == EBUSY || lk_mutex_unlock(orders) != 0;
     }
     assert_int_equal(ENOUGH, turns);
-    assert_int_not_equal(-1, world_pttl(w, "latchkey:seen:mutex:{orders}")); /* it has an end */
+    assert_int_not_equal(-1, world_pttl(w, "latchkey:alive:mutex:{orders}")); /* it has an end */
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
 }
@@ -246,10 +246,10 @@ static void no_turn_is_left_to_nobody(struct world *w)
     }
     eventually(listeners(w, CHANNEL) == CLIENTS && listeners(w, "latchkey:client:" CHANNEL) == CLIENTS, 10000);
     sleep_ms(50); /* a turn that began before ends, and goes with the next release */
-    eventually(*world_str(w, "ZSCORE latchkey:seen:mutex:{orders} java") == '\0', 5000);
+    eventually(*world_str(w, "HGET latchkey:alive:mutex:{orders} java") == '\0', 5000);
     int64_t began = world_commands(w, "hdel");
     for (int64_t until_ms = now_ms() + 20000; world_commands(w, "hdel") < began + MANY && now_ms() < until_ms;) {
-        turns += strcmp("", world_str(w, "ZSCORE latchkey:seen:mutex:{orders} java")) != 0;
+        turns += strcmp("", world_str(w, "HGET latchkey:alive:mutex:{orders} java")) != 0;
         if (world_commands(w, "hdel") > began + MANY / 2 && !gate_is_open(&loops[0].stop))
             gate_open(&loops[0].stop); /* from now on it only listens */
     }
@@ -270,19 +270,19 @@ static void no_turn_is_left_to_nobody(struct world *w)
 static void a_turn_without_waiters_leaves_nothing(struct world *w)
 {
     static const char line_up[] = "local id = redis.call('HKEYS', KEYS[1])[1] redis.call('ZADD', KEYS[2], 1, id) "
-                                  "redis.call('ZADD', KEYS[3], 9e12, id) redis.call('PEXPIRE', KEYS[2], 60000) "
-                                  "redis.call('PEXPIRE', KEYS[3], 60000)";
+                                  "redis.call('HSET', KEYS[3], string.sub(id, 1, 32), '9000000000000 5000 3000 0') "
+                                  "redis.call('PEXPIRE', KEYS[2], 60000) redis.call('PEXPIRE', KEYS[3], 60000)";
     open_orders(w, "redisson=yes");
     world_allow(w, "redisson_lock_token:*");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_mutex_lock(orders));
-    world_redis(w, "EVAL %s 3 orders latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}", line_up);
+    world_redis(w, "EVAL %s 3 orders latchkey:queue:mutex:{orders} latchkey:alive:mutex:{orders}", line_up);
     world_redis(w, "SET redisson_lock_token:{orders} 3999999999999999"); /* the sixteenth is next */
     assert_lk(0, lk_mutex_unlock(orders));
     expect_message(w);
     assert_false(world_exists(w, "orders"));
     assert_false(world_exists(w, "latchkey:queue:mutex:{orders}"));
-    assert_false(world_exists(w, "latchkey:seen:mutex:{orders}"));
+    assert_false(world_exists(w, "latchkey:alive:mutex:{orders}"));
 }
 
 /* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */

@@ -67,7 +67,7 @@ static void a_limit_ends_the_wait_and_leaves_no_entry(struct world *w)
         assert_lk(ETIMEDOUT, ways[i](200));
         assert_between(now_ms() - began_ms, 199, 200 + SLACK_MS);
         assert_false(world_exists(w, "latchkey:queue:mutex:{orders}"));
-        assert_false(world_exists(w, "latchkey:seen:mutex:{orders}"));
+        assert_false(world_exists(w, "latchkey:alive:mutex:{orders}"));
     }
     assert_lk(EPERM, lk_mutex_unlock(orders));
     world_redis(w, "DEL orders");

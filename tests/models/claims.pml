@@ -2,7 +2,7 @@
 /*
  * claims.pml - who is granted a claim by a hand-over: not a client that stands still, again and again
  *
- * Stands for claim_for(), note_claim() and leave() of src/acquire/queue.lua. Client 0 has THREADS threads that wait in front
+ * Stands for give_sign(), shorten() and leave() of src/acquire/queue.lua. Client 0 has THREADS threads that wait in front
  * of those of client 1, and may stand still with its connections open: then it takes in every message, and answers none.
  * A claim of one that stands still ends by itself. Nobody counts time, so nobody is passed over because it was silent for
  * long: the note of the last claim alone has to do.

@@ -35,7 +35,6 @@ enum {
     RETRY_MAX_MS = 200, /* as long as there is no master */
     POLL_MS = 1000,
     LIVENESS_MS = 6000,
-    REST_MS = 18000,
     LIMIT_MS = 30000,
     TRIP_US = 200, /* one way */
     HELD_MS = 20000,
@@ -323,15 +322,13 @@ static void begin(struct client *c)
                                                       .lease_ms = LEASE_MS,
                                                       .poll_ms = POLL_MS,
                                                       .liveness_ms = LIVENESS_MS,
-                                                      .rest_ms = REST_MS,
                                                       .command_us = COMMAND_MS * 1000,
-                                                      .backoff_min_ms = POLL_MS,
-                                                      .backoff_max_ms = POLL_MS,
                                                       .retry_min_ms = RETRY_MIN_MS,
                                                       .retry_max_ms = RETRY_MAX_MS };
     c->acquiring = true;
     c->began_us = now_us;
     lk__acquirefsm_init(&c->machine, &settings);
+    c->machine.heard = true;
     follow(c, lk__acquirefsm_start(&c->machine, now_us));
 }
 

@@ -342,7 +342,7 @@ inline serve(asker)
             shut = true;
 #endif
             at = PLACE(next);
-            front[next] = front[next] && !writer[next] /* put_back() */
+            front[next] = front[next] && !writer[next] /* it comes again with its next ask */
         fi
     od;
     if

@@ -169,7 +169,7 @@ static void the_killed_hold_nobody_up(struct world *w)
     struct gate *never = world_shared(w, sizeof *never);
     pid_t victims[VICTIMS];
     world_allow(w, "latchkey:queue:*"); /* a waiter that was killed stands there for a while */
-    world_allow(w, "latchkey:seen:*");
+    world_allow(w, "latchkey:alive:*");
     for (int i = 0; i < VICTIMS; i++)
         victims[i] = world_fork(w, wait_until_killed, never);
     open_process(w, &process, "lease=10s&connect_timeout=10s"); /* who lives loses nothing */

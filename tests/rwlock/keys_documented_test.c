@@ -12,7 +12,7 @@
 
 #define DOCS LK_SOURCE_DIR "/docs/keys.md"
 
-enum { ROWS_MAX = 8, LEASE_MS = 20000, LIVENESS_MS = 5000 };
+enum { ROWS_MAX = 8, LEASE_MS = 20000 };
 
 /* A row of the page's table, and in how many moments of the test it was true of a key. */
 static struct row {
@@ -88,26 +88,30 @@ static bool is_soon(struct world *w, double score, const char *content)
     return strstr(content, "server time in ms") != NULL && score > now_ms && score <= now_ms + LEASE_MS;
 }
 
-/* A member below 0 of the liveness set, as the paragraph "Notes" says: a client's last claim, or the next turn. */
-static bool is_note(const struct row *row, const char *member, double score)
-{
-    bool is_client = strlen(member) == 32 && strspn(member, "0123456789abcdef") == 32;
-    return begins_with(row->key, "latchkey:seen:") && score < 0 && (is_client || strcmp(member, "turn") == 0);
-}
-
 static void check_members(struct world *w, const char *key, const struct row *row)
 {
-    assert_non_null(strstr(page, "\n**Notes.** The liveness set also has members below 0"));
     assert_non_null(strstr(row->content, "owner id with its mode →"));
     for (int64_t i = 0, count = world_int(w, "ZCARD %s", key); i < count; i++) {
         const char *member =
             world_str(w, "EVAL %s 1 %s %d", "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]", key, (int)i);
         double score = atof(world_str(w, "ZSCORE %s %s", key, member));
-        if (is_note(row, member, score))
-            continue;
         assert_true(is_owner_id(member));
         assert_true(is_soon(w, score, row->content));
     }
+}
+
+/* Clients, and until when they count as alive, with their terms. */
+static void check_lives(struct world *w, const char *key)
+{
+    const char *id = world_str(w, "EVAL %s 1 %s", "return redis.call('HKEYS', KEYS[1])[1]", key);
+    long long until_ms, alive_ms, claim_ms;
+    int quiet, used = 0;
+    assert_non_null(strstr(page, "`<ms for which an ask is a sign of life> <ms of a claim> <1: it receives"));
+    assert_int_equal(32, strspn(id, "0123456789abcdef"));
+    assert_int_equal(4, sscanf(world_str(w, "HGET %s %s", key, id), "%lld %lld %lld %d%n", &until_ms, &alive_ms, &claim_ms, &quiet, &used));
+    assert_between(alive_ms, 1000, 10000);
+    assert_between(claim_ms, 300, 10000);
+    assert_between(quiet, 0, 1);
 }
 
 static void check_text(const char *text, const struct row *row)
@@ -134,8 +138,6 @@ static void check_ttl(int64_t ttl_ms, const struct row *row)
 {
     if (strcmp(row->ttl, "none") == 0)
         assert_int_equal(-1, ttl_ms);
-    else if (strcmp(row->ttl, "4 Lw") == 0)
-        assert_between(ttl_ms, LIVENESS_MS, 4 * LIVENESS_MS);
     else if (begins_with(row->ttl, "one hour"))
         assert_between(ttl_ms, 3500000, 3600000);
     else if (begins_with(row->ttl, "one day"))
@@ -159,12 +161,6 @@ static struct row *row_of(const char *key)
     return NULL;
 }
 
-/* Notes may outlive the queue they are about, up to the key's time to live. */
-static bool has_notes_alone(struct world *w, const char *key)
-{
-    return begins_with(key, "latchkey:seen:") && world_int(w, "ZCOUNT %s 0 +inf", key) == 0;
-}
-
 /* Each key that there is now has a row, and is as the row says. Returns how many there are, but for mere notes. */
 static int look(struct world *w)
 {
@@ -178,13 +174,12 @@ static int look(struct world *w)
         if (begins_with(row->type, "sorted set")) {
             assert_string_equal("zset", world_str(w, "TYPE %s", key));
             check_members(w, key, row);
+        } else if (begins_with(row->type, "hash")) {
+            assert_string_equal("hash", world_str(w, "TYPE %s", key));
+            check_lives(w, key);
         } else {
             assert_string_equal("string", world_str(w, "TYPE %s", key));
             check_text(world_str(w, "GET %s", key), row);
-        }
-        if (has_notes_alone(w, key)) {
-            assert_between(world_pttl(w, key), 1, 4 * LIVENESS_MS);
-            continue;
         }
         check_ttl(world_pttl(w, key), row);
         row->seen++;

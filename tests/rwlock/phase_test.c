@@ -218,17 +218,18 @@ static void assert_queue(struct world *w, const char *modes)
                                   modes));
 }
 
-/* Who waits though nobody does: `count` of them that ask for `mode`, `fraction` 2048ths in their signs of life. */
-static void made_by_hand(struct world *w, char client_digit, int count, const char *mode, int fraction, bool in_front)
+/* Who waits though nobody does: `count` of them that ask for `mode`, of a client that receives no messages if `quiet`. */
+static void made_by_hand(struct world *w, char client_digit, int count, const char *mode, bool quiet, bool in_front)
 {
     const char digit[] = { client_digit, '\0' };
     world_redis(
-        w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:seen:rw:{config} %s %d %s %d %d",
+        w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:alive:rw:{config} %s %d %s %d %d",
         "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
         "for i = 1, ARGV[2] do local id = string.rep(ARGV[1], 32) .. ':1:' .. i .. ':' .. ARGV[3] "
         "redis.call('ZADD', KEYS[1], string.format('%.0f', us + i - ARGV[5] * 2 ^ 52), id) "
-        "redis.call('ZADD', KEYS[2], string.format('%.11f', math.floor(us / 1000) + 60000 + ARGV[4] / 2048), id) end",
-        digit, count, mode, fraction, (int)in_front);
+        "end redis.call('HSET', KEYS[2], string.rep(ARGV[1], 32), string.format('%.0f 60000 %d %d', math.floor(us / 1000) + 60000, "
+        "ARGV[4] == '1' and 300 or 3000, ARGV[4]))",
+        digit, count, mode, (int)quiet, (int)in_front);
 }
 
 /* A turn of more readers than one script serves: who comes before all are in belongs to the next one. */
@@ -237,7 +238,7 @@ static void a_crowd_comes_in_before_the_writer(struct world *w)
     enum { CROWD = 90, PORTION = 48 };
     open_listening(w, 0, 3);
     assert_lk(0, lk_rwlock_wrlock(main_lock));
-    made_by_hand(w, 'f', CROWD, "r", 0, true);
+    made_by_hand(w, 'f', CROWD, "r", false, true);
     writes(w, 0, CROWD + 1);
     writes(w, 1, CROWD + 2);
     world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
@@ -369,14 +370,14 @@ static void neither_side_starves(struct world *w)
 /* Writers that died, or hear nothing, stand before one that lives: readers do not pass that one for their sake. */
 static void writers_that_do_not_answer_starve_no_other(struct world *w)
 {
-    enum { QUIET = 4 * 128 + 1 }; /* they hear no message, and their last ask was a sign of life for 80 s */
     static const struct {
-        int count, fraction;
-    } silent[] = { { 1, 0 }, { 3, 0 }, { 3, QUIET }, { 12, QUIET } };
+        int count;
+        bool quiet;
+    } silent[] = { { 1, false }, { 3, false }, { 3, true }, { 12, true } };
     struct worker all;
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
         open_with(w, 0, CLIENTS);
-        made_by_hand(w, 'd', silent[i].count, "w", silent[i].fraction, false);
+        made_by_hand(w, 'd', silent[i].count, "w", silent[i].quiet, false);
         begin_traffic(&all, 1, USUAL);
         for (int k = 0; k < 10; k++) {
             int before = rounds(1);
@@ -415,7 +416,7 @@ static void a_lost_queue_is_found_again(struct world *w)
     assert_lk(0, lk_rwlock_rdlock(main_lock));
     for (int i = 0; i < 5; i++)
         comes(w, i, i % 2 == 0, i + 1);
-    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
+    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:alive:rw:{config}");
     assert_lk(0, lk_rwlock_unlock(main_lock));
     for (int i = 0; i < 5; i++)
         gate_open(&visitors.leave[i]);

@@ -214,7 +214,7 @@ static void a_lost_queue_is_found_again(struct world *w)
     open_both(w, "lease=20s&poll=300ms");
     assert_lk(0, lk_rwlock_wrlock(far));
     gather(w, LONG_MS);
-    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
+    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:alive:rw:{config}");
     assert_lk(0, lk_rwlock_unlock(far));
     eventually(inside() == READERS, 5000);
     all_leave();

@@ -26,10 +26,10 @@
 #define LATCH "x", "latchkey:opened:{x}", "latchkey:once:{x}"
 #define BARRIER "latchkey:barrier:{x}", "latchkey:parties:{x}", "latchkey:past:{x}", "latchkey:once:{x}"
 #define SEM                                                                                                            \
-    "x", "latchkey:claims:{x}", "latchkey:queue:sem:{x}", "latchkey:seen:sem:{x}", "latchkey:once:{x}",               \
+    "x", "latchkey:claims:{x}", "latchkey:queue:sem:{x}", "latchkey:alive:sem:{x}", "latchkey:once:{x}",               \
         "latchkey:total:sem:{x}"
 #define PERMITS                                                                                                        \
-    "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}",          \
+    "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:alive:permits:{x}",          \
         "latchkey:once:{x}"
 
 #define LATCH_FLAGS(flags) "latchkey", flags, SLOT

@@ -102,7 +102,7 @@ static void a_dead_waiter_delays_nobody(struct world *w)
     assert_lk(0, lk_sem_waitfor(pool, 50));
     world_allow(w, "latchkey:*:sem:{pool}"); /* its entry lapses with a TTL */
     assert_true(world_pttl(w, "latchkey:queue:sem:{pool}") != -1);
-    assert_true(world_pttl(w, "latchkey:seen:sem:{pool}") != -1);
+    assert_true(world_pttl(w, "latchkey:alive:sem:{pool}") != -1);
 }
 
 static int wait_briefly(int index, void *arg)

@@ -167,7 +167,7 @@ static void who_gives_up_holds_up_nobody(struct world *w)
     }
 }
 
-/* Nor does who died waiting for more than there is: its place stays until it was silent for long enough. */
+/* Nor does who died waiting for more than there is. */
 static void who_died_holds_up_nobody(struct world *w)
 {
     for (int leased = 0; leased < 2; leased++) {
@@ -175,10 +175,11 @@ static void who_died_holds_up_nobody(struct world *w)
         open_pools(w, leased);
         assert_lk(0, lk_sem_trysetpermits(pools[0], 2));
         world_redis(w, "ZADD latchkey:queue:%s:{pool} 1 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
-        world_redis(w, "ZADD latchkey:seen:%s:{pool} 4000000000000 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
+        world_redis(w, "HSET latchkey:alive:%s:{pool} %s %s", kind, "dddddddddddddddddddddddddddddddd",
+                    "4000000000000 5000 3000 0");
         assert_lk(0, lk_sem_trywait(pools[0]));
         assert_lk(0, lk_sem_waitfor(pools[1], 3000));
-        assert_int_equal(1, world_semqueued(w, "pool"));
+        assert_int_equal(0, world_semqueued(w, "pool"));
         assert_lk(0, lk_sem_post(pools[0]));
         assert_lk(0, lk_sem_post(pools[1]));
         world_close(w, NULL);

@@ -168,7 +168,7 @@ static void java_has_turns_beside_one_of_ours(struct world *w)
         turns += lk_sem_trywait(pool) == EAGAIN || lk_sem_post(pool) != 0;
     }
     assert_int_equal(ENOUGH, turns);
-    assert_int_not_equal(-1, world_pttl(w, "latchkey:seen:sem:{pool}")); /* it has an end */
+    assert_int_not_equal(-1, world_pttl(w, "latchkey:alive:sem:{pool}")); /* it has an end */
     assert_lk(0, lk_sem_wait(pool));
 }
 

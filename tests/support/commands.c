@@ -162,7 +162,7 @@ bool world_exists(struct world *w, const char *key)
 
 bool world_listening(struct world *w, const char *object)
 {
-    return world_int(w, "EVAL %s 1 latchkey:seen:%s", WORLD_DEAF, object) == 0;
+    return world_int(w, "EVAL %s 1 latchkey:alive:%s", WORLD_DEAF, object) == 0;
 }
 
 int64_t world_queued(struct world *w, const char *name)

@@ -135,16 +135,6 @@ const char *world_url(struct world *w, const char *options)
     return world_keep(url, (size_t)length);
 }
 
-/* Signs of life with an end, and none of a waiter among them: only notes of clients that were granted claims. */
-static bool has_notes_alone(struct world *w, const redisReply *key)
-{
-    return strncmp(key->str, "latchkey:seen:", 14) == 0 &&
-           world_int(w, "EVAL %s 1 %b",
-                     "for _, one in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
-                     "if string.find(one, ':', 1, true) then return -1 end end return redis.call('PTTL', KEYS[1])",
-                     key->str, key->len) > 0;
-}
-
 /* Leased permits of which the token is left, with an end. */
 static bool has_tokens_alone(struct world *w, const redisReply *key)
 {
@@ -176,7 +166,7 @@ static bool may_be_left(struct world *w, const redisReply *key)
         if (strncmp(key->str, short_lived[i], strlen(short_lived[i])) == 0)
             return world_int(w, "PTTL %b", key->str, key->len) > 0;
     bool since = strcmp(key->str, "latchkey:since") == 0; /* a quorum's clients met the server */
-    return since || has_notes_alone(w, key) || has_tokens_alone(w, key);
+    return since || has_tokens_alone(w, key);
 }
 
 const char *world_left(struct world *w)

@@ -162,8 +162,8 @@ int64_t world_rwholds(struct world *w, const char *name);     /* readers and wri
 bool world_listening(struct world *w, const char *object);    /* do all waiters of "rw:{name}" hear messages by now? */
 /* A script: how many of those who wait, by their signs of life in KEYS[1], do not. */
 #define WORLD_DEAF                                                                                                     \
-    "local signs, deaf = redis.call('ZRANGE', KEYS[1], 0, '+inf', 'BYSCORE', 'WITHSCORES'), 0 "                        \
-    "for i = 2, #signs, 2 do deaf = deaf + tonumber(signs[i]) % 1 * 2048 % 2 end return deaf"
+    "local deaf = 0 for _, life in ipairs(redis.call('HVALS', KEYS[1])) do "                                           \
+    "deaf = deaf + (string.sub(life, -2) == ' 1' and 1 or 0) end return deaf"
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
 int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
 const char *world_keys(struct world *w);                      /* all keys of objects, divided by blanks */
