@@ -5,9 +5,9 @@
  * Guards: conn->mu everything marked so in connection.h, and all functions of connection_inside.h need it. Order:
  * conn->mu before the connector's mu (never both for long) and before a parker's.
  *
- * Beside this file: acknowledge.c has replicas acknowledge what is written, send.c appends commands, receive.c reads their
- * answers and gives them out, await_open.c waits for a connection that can be written to, lend.c has one that a thread owns
- * read by others. Each uses only those named before it, and this one.
+ * Beside this file: answers.c gives answers to their requests, send.c appends commands, receive.c reads, await_open.c waits
+ * for a connection that can be written to, lend.c has one that a thread owns read by others. Each uses only those named
+ * before it, and this one.
  *
  * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
  * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the

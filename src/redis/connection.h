@@ -136,7 +136,7 @@ struct lk__conn {
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
     char doubted[LK__DOUBT_BYTES];    /* under mu: the last answer that is not believed, if it is an error; or "" */
-    int replicas;                     /* 0, or how many are to acknowledge each answer; see acknowledge.c, as of: */
+    int replicas;                     /* 0, or how many are to acknowledge each answer; see answers.c, as of: */
     bool gathers;                     /* under mu: a WAIT is under way, ... */
     uint64_t wait_end;                /* under mu: ... whose last byte has this position in the stream */
     uint64_t gathered, settled;       /* under mu: the first one without a WAIT, and whose WAIT has no answer */

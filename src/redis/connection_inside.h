@@ -81,7 +81,7 @@ void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it 
 void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
                             const char *why);
 
-/* --- acknowledge.c ---------------------------------------------------------------------------------------- */
+/* --- answers.c -------------------------------------------------------------------------------------------- */
 
 enum { LK__WAIT_LENGTH = 64 /* at most */ };
 /* With a stream: all of a WAIT is out, and what was appended since then is not to be sent yet. */
@@ -92,10 +92,11 @@ static inline bool lk__conn_holdsback(const struct lk__conn *conn)
 }
 /* Have a WAIT follow what was appended, if it is time for that. True: what was appended is not to be sent yet. */
 bool lk__conn_gather(struct lk__conn *conn);
-/* A WAIT was answered with that. 0 or EPROTO. */
-int lk__conn_acknowledge(struct lk__conn *conn, const struct lk__reply *reply);
-/* Answers that are believed, and acknowledged where that is asked for, are their requests' now. */
-void lk__conn_believe(struct lk__conn *conn);
+/*
+ * Without conn->mu, by who reads: hand out what the parser has of the `connects`-th connection. EAGAIN: all of it; else
+ * the stream is over: EPROTO, ENOMEM.
+ */
+int lk__conn_dispatch(struct lk__conn *conn, struct lk__stream *stream, unsigned long long connects);
 
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 

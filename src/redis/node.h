@@ -4,7 +4,7 @@
  *
  * The rooms above name nodes and never a connection. A node has three lanes, each a connection of its own: a slow
  * command does not hold up a renewal, and a connection that subscribed answers no commands. With wait_replicas there is a
- * fourth one, as what stands behind a WAIT is not even read: see acknowledge.c.
+ * fourth one, as what stands behind a WAIT is not even read: see answers.c.
  *
  * They have one node, which is the server, or the way into a cluster. Who sends a command asks that one each time which
  * node it goes to, and keeps the answer until the request is over.

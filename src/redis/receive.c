@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * receive.c - one thread of those that wait reads for all, and gives the answers to their requests
+ * receive.c - one thread of those that wait reads for all
  *
  * The leader is the request whose thread reads. Whoever leaves the role gives it to the oldest request with a
  * waiting thread, under conn->mu, so it is never lost.
- *
- * Replies belong to requests by their order. An error could be anybody's; so it is kept back, and with it all
- * later replies, until an ECHO that was sent after it is answered in its place. Until then these requests stay in
- * flight, though they have taken their answers.
  *
  * The parser is touched without conn->mu, by the leader alone; each reply is handed out under that lock. The parsed
  * bytes stay in the stream, so the next leader goes on in the middle of a reply.
@@ -25,167 +21,7 @@
  */
 #include "redis/connection_inside.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { PAUSE_NS = 1000000 };
-
-/* --- replies are given out ---------------------------------------------------------------------------------------- */
-
-/* Append a text, or as much of it as fits into `room` bytes with its NUL. */
-static struct lk__value copied(struct lk__reply *copy, const struct lk__value *from, const char *text, size_t room)
-{
-    struct lk__value value = *from;
-    value.at = copy->text_used;
-    if (value.length >= room)
-        value.length = (unsigned)room - 1;
-    memcpy(copy->text + value.at, text, value.length);
-    copy->text[value.at + value.length] = '\0';
-    copy->text_used += value.length + 1;
-    return value;
-}
-
-/*
- * Make `copy`, whose text has a room, the same as `reply`. A text that does not go in is shortened: what our scripts
- * answer does, and errors are told apart by how they begin.
- */
-static void copy_reply(struct lk__reply *copy, const struct lk__reply *reply)
-{
-    copy->type = reply->type;
-    copy->count = reply->count;
-    copy->came_us = reply->came_us;
-    copy->text_used = 0;
-    assert(copy->text_capacity >= LK__REPLY_MAX); /* so that each text has its share */
-    for (unsigned i = 0; i < reply->count; i++) {
-        const struct lk__value *from = &reply->values[i];
-        size_t share = (copy->text_capacity - copy->text_used) / (reply->count - i);
-        copy->values[i] = lk__value_istext(from) ? copied(copy, from, reply->text + from->at, share) : *from;
-    }
-}
-
-/* Have the server say a number behind the error that just came; one serves all before it. */
-static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
-{
-    assert(lk__mu_held(&conn->mu));
-    if (conn->echoing)
-        return;
-    conn->echoing = true;
-    lk__stream_echo(stream, ++conn->echo_number);
-    *lk__conn_addpending(conn) = (struct lk__pending){ .echo = true, .sent_us = lk__now_us(), .end = stream->queued };
-}
-
-/* What answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
-static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
-{
-    assert(lk__mu_held(&conn->mu));
-    if (!lk__echo_proves(reply, conn->echo_number, conn->doubted))
-        return EPROTO;
-    lk__conn_pendingat(conn, conn->unanswered++)->echo = false;
-    conn->echoing = false;
-    lk__conn_believe(conn);
-    return 0;
-}
-
-/* The last answer so far that is not believed at once. */
-static void doubt(struct lk__conn *conn, const struct lk__reply *reply)
-{
-    assert(lk__mu_held(&conn->mu));
-    snprintf(conn->doubted, sizeof conn->doubted, "%s", reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
-}
-
-/* Whole and in order, `reply` answers the first one that is unanswered. Who has to be woken, or NULL. */
-static sem_t *take_answer(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
-{
-    assert(lk__mu_held(&conn->mu));
-    struct lk__request *request = lk__conn_pendingat(conn, conn->unanswered)->request;
-    atomic_fetch_add(&conn->round_trips, 1);
-    if (request != NULL && request->take != NULL)
-        request->take(request, reply);
-    else if (request != NULL)
-        copy_reply(request->reply, reply);
-    if (reply->type == LK__ERROR && !stream->no_echo)
-        ask_for_proof(conn, stream);
-    if (!conn->echoing && conn->replicas == 0)
-        return lk__conn_complete(conn, LK__ANSWERED);
-    conn->unanswered++;
-    doubt(conn, reply);
-    return NULL;
-}
-
-/* Whole and in order, `reply` answers a WAIT. 0 or EPROTO. */
-static int take_wait(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
-{
-    assert(lk__mu_held(&conn->mu));
-    if (lk__conn_acknowledge(conn, reply) != 0)
-        return EPROTO;
-    if (reply->type == LK__ERROR && !stream->no_echo)
-        ask_for_proof(conn, stream);
-    doubt(conn, reply);
-    lk__conn_believe(conn);
-    return 0;
-}
-
-/*
- * Can `reply`, which is no error, be what is awaited? A script says the request's number, so that no answer is
- * taken for another one, and its time, which is kept.
- */
-static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, const struct lk__reply *reply)
-{
-    assert(lk__mu_held(&conn->mu));
-    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != pending->number)
-        return false;
-    lk__conn_setclock(conn, pending->sent_us, reply->came_us, reply->values[1].number);
-    return true;
-}
-
-/* A reply came, and maybe somebody has to be woken. 0, or EPROTO: it is in no place where it could belong. */
-static int take_reply(struct lk__conn *conn, struct lk__stream *stream, sem_t **tick)
-{
-    assert(lk__mu_held(&conn->mu));
-    struct lk__reply *reply = stream->filling;
-    conn->moves++;
-    if (conn->stream != stream || conn->unanswered == conn->end)
-        return EPROTO; /* an answer that nobody asked for */
-    const struct lk__pending *pending = lk__conn_pendingat(conn, conn->unanswered);
-    if (pending->end > stream->sent)
-        return EPROTO; /* the server does not know the question yet */
-    if (pending->echo)
-        return take_proof(conn, reply);
-    if (pending->wait)
-        return take_wait(conn, stream, reply);
-    if (pending->asking) {
-        take_answer(conn, stream, reply);
-        return 0;
-    }
-    lk__reply_spread(reply);
-    if (reply->type != LK__ERROR && !is_answer(conn, pending, reply))
-        return EPROTO; /* it cannot answer this */
-    *tick = take_answer(conn, stream, reply);
-    return 0;
-}
-
-/*
- * The leader's: hand out what the parser has of the `connects`-th connection. EAGAIN: all of it; else the stream is
- * over: EPROTO, ENOMEM.
- */
-static int dispatch(struct lk__conn *conn, struct lk__stream *stream, unsigned long long connects)
-{
-    int rc;
-    while ((rc = lk__stream_next(stream)) == 0) {
-        if (conn->message != NULL) {
-            conn->message(conn->arg, connects, stream->epoch, stream->filling);
-            continue;
-        }
-        sem_t *tick = NULL;
-        lk__mu_lock(&conn->mu);
-        rc = take_reply(conn, stream, &tick);
-        lk__mu_unlock(&conn->mu);
-        lk__parker_wake(tick);
-        if (rc != 0)
-            break;
-    }
-    return rc;
-}
 
 /* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
 static void receive(struct lk__conn *conn, struct lk__stream *stream)
@@ -199,7 +35,7 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
     lk__mu_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
     if (rc == 0)
-        rc = dispatch(conn, stream, connects);
+        rc = lk__conn_dispatch(conn, stream, connects);
     lk__mu_lock(&conn->mu);
     if (conn->term != term)
         return;
