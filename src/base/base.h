@@ -297,7 +297,7 @@ void lk__map_free(struct lk__map *map); /* the entries are not touched; the map 
 
 /*
  * A wake-up given before the park ends it at once, as in java.util.concurrent's LockSupport. There are two
- * kinds, so that a connection can make a parked thread its leader without the caller of that thread noticing.
+ * kinds, so that a connection can make a parked thread its reader without the caller of that thread noticing.
  * A wake-up is a hint: the thread looks again at what it waits for.
  *
  * A parker that is reading a connection for others sleeps in poll() instead; `wake_fd` is then the

@@ -36,7 +36,7 @@ static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk
     const struct lk__outboxentry *release = &leaving->lease->release;
     if (release->command.script == NULL)
         return false;
-    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer, .asking = manner == LK__BY_ASKING };
+    leaving->request = (struct lk__request){ .waiting.parker = parker, .take = take_answer, .asking = manner == LK__BY_ASKING };
     leaving->at = lk__node_for(&client->node, &release->command, manner == LK__BY_ASKING);
     if (leaving->lease->holder != NULL)
         lk__hold_given(leaving->lease->holder);

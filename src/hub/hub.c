@@ -5,8 +5,8 @@
  * Guards: hub->mu the subscriptions and the lists. Order: after an object's mu, before the connection's and a
  * parker's. on_message() is called under it, so that lk__hub_unsubscribe() can promise that none is called after.
  *
- * Who parks for a message may read the connection in the thread's place; so answers are counted under hub->mu, and what
- * follows from them is done by the thread.
+ * Who parks for a message reads the connection, see read.c; so answers are counted under hub->mu, and what follows from
+ * them is done by the thread.
  *
  * In a cluster each channel is heard at the node of its slot, by a line of its own. When the slot moves, the node says
  * SUNSUBSCRIBE of itself, or MOVED; the subscription then goes where the map says, and its holder is told to look.
@@ -67,17 +67,6 @@ static int64_t say_all(struct lk__hub *hub)
     return said_us < call_us ? said_us : call_us;
 }
 
-/* Is an answer to come? */
-static bool expects_any(struct lk__hub *hub)
-{
-    bool expects = false;
-    lk__mu_lock(&hub->mu);
-    for (struct lk__line *line = NULL; (line = lk__hub_nextline(hub, line)) != NULL;)
-        expects |= line->answers < line->questions;
-    lk__mu_unlock(&hub->mu);
-    return expects;
-}
-
 static void *run(void *arg)
 {
     struct lk__hub *hub = arg;
@@ -95,7 +84,7 @@ static void *run(void *arg)
             until_us = look_us < until_us ? look_us : until_us;
         }
         struct pollfd extra = { hub->wake_fd, POLLIN, 0 };
-        lk__node_serve(hub->node, LK__LANE_MESSAGES, &extra, 1, until_us, expects_any(hub));
+        lk__node_serve(hub->node, LK__LANE_MESSAGES, &extra, 1, until_us);
         if (extra.revents != 0)
             lk__eventfd_clear(hub->wake_fd);
     }

@@ -122,7 +122,7 @@ static bool pause_a_little(struct lk__ongoing *call)
     int64_t until_us = lk__now_us() + call->pause_ms * 1000;
     if (!has_time(call, until_us))
         return false;
-    lk__parker_park(call->request.parker, until_us);
+    lk__parker_park(call->request.waiting.parker, until_us);
     return true;
 }
 

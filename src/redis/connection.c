@@ -5,12 +5,11 @@
  * Guards: conn->mu everything marked so in connection.h, and all functions of connection_inside.h need it. Order:
  * conn->mu before the connector's mu (never both for long) and before a parker's.
  *
- * Beside this file: answers.c gives answers to their requests, send.c appends commands, receive.c reads, await_open.c waits
- * for a connection that can be written to, lend.c has one that a thread owns read by others. Each uses only those named
- * before it, and this one.
+ * Beside this file: answers.c gives answers to their requests, send.c appends commands, read.c has threads wait, and read.
+ * Each uses only those named before it, and this one.
  *
- * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
- * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the
+ * The hard case: a stream that ends while its reader polls it. lk__conn_reset() takes it out of the
+ * connection and shuts the socket down, which ends the poll; the reader's own reference keeps the
  * descriptor from being closed, and so from being reused, under the poll.
  */
 #include "redis/connection_inside.h"
@@ -34,6 +33,7 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct
         return lk__fail(ENOMEM, "no descriptor left for a connection");
     }
     lk__mu_init(&conn->mu, LK__MU_CONNECTION);
+    lk__list_init(&conn->waiting);
     lk__list_init(&conn->expecting);
     return 0;
 }
@@ -76,17 +76,9 @@ void lk__conn_tellexpecting(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
     for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
-        lk__parker_signal(LK__CONTAINER(l, struct lk__expecting, link)->request->parker, LK__NUDGED);
+        lk__parker_signal(LK__CONTAINER(l, struct lk__expecting, link)->request->waiting.parker, LK__NUDGED);
     if (conn->owner_wake_fd >= 0)
         lk__eventfd_set(conn->owner_wake_fd);
-}
-
-sem_t *lk__conn_tellfirst(struct lk__conn *conn)
-{
-    assert(lk__mu_held(&conn->mu));
-    struct lk__link *first = lk__list_first(&conn->expecting);
-    return first == NULL ? NULL
-                         : lk__parker_note(LK__CONTAINER(first, struct lk__expecting, link)->request->parker, LK__NUDGED);
 }
 
 /* Nothing will be answered any more; who was not sent whole was not carried out. */
@@ -230,7 +222,9 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         atomic_fetch_add(&conn->connects, 1);
         conn->full = !lk__list_empty(&conn->expecting); /* until all who wait are admitted, by the first of them */
     }
-    lk__parker_wake(lk__conn_tellfirst(conn)); /* under conn->mu: this is rare */
+    struct lk__link *first = lk__list_first(&conn->expecting);
+    if (first != NULL)
+        lk__parker_signal(LK__CONTAINER(first, struct lk__expecting, link)->request->waiting.parker, LK__NUDGED);
     if (conn->owner_wake_fd >= 0)
         lk__eventfd_set(conn->owner_wake_fd);
     lk__mu_unlock(&conn->mu);

@@ -3,7 +3,7 @@
  * connection.h - connections that many threads share, and the thread that brings them up
  *
  * A connection is full duplex and has no thread of its own: a caller appends its command and writes it;
- * the first one that waits reads for all (the leader) and hands that role on when it leaves. What is sent
+ * the first one that waits reads for all, and hands that role on when it leaves. What is sent
  * has a place in the connection until it is answered: a caller that leaves early abandons it, and its answer is
  * dropped.
  */
@@ -76,20 +76,28 @@ enum lk__request_state {
 
 enum { LK__GARBLED_MAX = 2 }; /* so many in a row are EPROTO: the first may be an accident of its connection */
 
+/* A thread that waits on a connection. */
+struct lk__waiting {
+    struct lk__link link;      /* under mu: in conn->waiting while it sleeps */
+    struct lk__parker *parker; /* where; NULL: it never does */
+    bool open;                 /* a signal handler ends its sleep, and it is a cancellation point with that state: */
+    int cancel_state;
+    int64_t until_us;          /* of one that waits for a message: it leaves by then */
+};
+
 /*
  * What somebody asked, who keeps it until it is in flight no longer, or abandons it. It may lie on a stack: what the
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
  */
 struct lk__request {
     _Atomic int state;         /* enum lk__request_state; leaves INFLIGHT under the connection's mu */
-    bool waiting;              /* under mu: a thread is parked on it and could lead */
     bool urgent;               /* it may take what is kept for renewals */
     bool admitted;             /* it waited for room, or was sent before: it passes those who wait for their turn */
     bool acknowledged;         /* under mu: enough replicas have what it wrote */
     bool asking;               /* an ASK sent it here: it goes with ASKING before it */
     unsigned hops;             /* how often in a row it was told to go elsewhere */
     uint64_t place;            /* under mu: which one it has among the pending */
-    struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
+    struct lk__waiting waiting; /* whose thread wants to know */
     /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
     struct lk__reply *reply;     /* where the answer is copied to when there is no take() */
@@ -113,16 +121,16 @@ struct lk__pending {
 
 enum { LK__DOUBT_BYTES = 256 };
 
-/* What a follower saw when it last looked at its leader, or an owner at its reader. */
-struct lk__leaderlook {
+/* What those who wait saw when they last looked at the reader. */
+struct lk__readerlook {
     uint64_t moves;
     int64_t since_us;  /* so long there was something to do, and it was not done; 0: never looked */
-    int64_t looked_us; /* when it last looked */
+    int64_t looked_us; /* when they last looked */
 };
 
 /*
  * A message that answers no request came by the `connects`-th connection, which is to a server of `epoch`: the present one
- * may be to another by now. On the owner's thread, or one that listens; no lock held.
+ * may be to another by now. On the thread that reads; no lock held.
  */
 typedef void lk__message_t(void *arg, unsigned long long connects, unsigned epoch, const struct lk__reply *reply);
 
@@ -140,13 +148,13 @@ struct lk__conn {
     bool gathers;                     /* under mu: a WAIT is under way, ... */
     uint64_t wait_end;                /* under mu: ... whose last byte has this position in the stream */
     uint64_t gathered, settled;       /* under mu: the first one without a WAIT, and whose WAIT has no answer */
-    struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;                     /* under mu: the leader is at it */
-    bool dispatching;                 /* under mu: the leader gives out replies and will flush */
+    struct lk__link waiting;          /* under mu: threads that sleep until somebody reads, and could read; see read.c */
+    struct lk__waiting *reader;       /* under mu: who reads, or is about to; NULL: the owner, or nobody */
+    bool dispatching;                 /* under mu: who reads gives out replies and will flush */
     int64_t flushed_us;               /* under mu: when one last did: what waited for that has no answer sooner */
-    uint64_t term;                    /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;                   /* under mu: how often a leader came back from its poll, or had an answer to give */
-    struct lk__leaderlook look;       /* under mu: an owner's, at its reader, or that of lk__conn_awaitbriefly() */
+    uint64_t term;                    /* under mu: a new number for each reader; who has an old one reads no more */
+    uint64_t moves;                   /* under mu: how often somebody came back from a poll, or had an answer to give */
+    struct lk__readerlook look;       /* under mu */
     bool full;                        /* under mu: somebody waits for room, and others do not pass */
     unsigned admitted;                /* under mu: threads that were told of room and did not come yet ... */
     size_t admitted_bytes;            /* under mu: ... and what they will send */
@@ -157,15 +165,13 @@ struct lk__conn {
     char errmsg[LK__ERRMSG_MAX];      /* under mu: words of it */
     char missing[LK__ACL_MAX];        /* under mu: as its greeting told */
     struct lk__link expecting;        /* under mu: who waits for it to come up */
-    int wake_fd;                      /* ends the leader's poll */
+    int wake_fd;                      /* ends the reader's poll */
     int owner_wake_fd;                /* eventfd of the thread that owns this connection, -1: none */
-    /* under mu, of a connection with an owner; see lend.c */
-    unsigned listening;              /* threads that wait for a message and do not read */
-    const struct lk__parker *reader; /* of the thread that reads in the place of the owner; NULL: none */
-    int64_t lent_us, returned_us;    /* when the reader began, and when the last one left */
-    int64_t crowded_us;              /* when a reader last left others behind */
-    bool owner_polls, expects;       /* the owner is at the stream itself; it awaits an answer */
-    int64_t owner_until_us;          /* when the owner looks again by itself */
+    /* under mu, of a connection with an owner; see read.c */
+    int64_t left_us;                 /* when the last reader left */
+    bool owner_polls;                /* the owner is at the stream itself */
+    bool expects;                    /* nobody read since something was posted */
+    int64_t owner_until_us;          /* when the owner looks again by itself; 0: now */
     bool wanted;                     /* under the connector's mu */
     struct lk__link link;            /* under the connector's mu: in wanted */
     int rank;                        /* lower ones are brought up first */
@@ -199,7 +205,7 @@ void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in fligh
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
 
 /*
- * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
+ * Append a command and write it, unless who reads will. `eval` sends the script's text instead of
  * its SHA1. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
  * lk__conn_awaitup(); or what is sent has dates of another epoch, which cannot be said anew · ECANCELED closed. But for
@@ -222,8 +228,7 @@ static inline void lk__conn_serves(struct lk__conn *conn)
  */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 /*
- * Likewise for those who come again and again, each time for a moment that is too short to see that a leader stands still:
- * they all look at it together. On a connection that has no owner.
+ * Likewise for those who come again and again, each time for a moment: what lies in the socket then waits for the next one.
  */
 bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 
@@ -245,15 +250,10 @@ int64_t lk__conn_ended(struct lk__conn *conn); /* when it was last up and ended;
 int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size);
 
 /*
- * For the one thread that owns a connection nobody else awaits: poll it together with `extra`, then read
- * and hand out what came, unless a thread that listens does; have it brought up while it is down. Fills
- * extra[].revents, and may return sooner. `expects`: an answer is to come, so it is not left unread while nobody listens.
+ * For the one thread that owns these connections: poll them together with `extra`, then read and hand out what came, unless
+ * a thread that waits does. Fills extra[].revents, and may return sooner.
  */
-void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us, bool expects);
-
-/* The same for several, which are brought up by who sends something. */
-void lk__conn_serveall(struct lk__conn *const conns[], int count, struct pollfd *extra, int extra_count,
-                       int64_t until_us, bool expects);
+void lk__conn_serve(struct lk__conn *const conns[], int count, struct pollfd *extra, int extra_count, int64_t until_us);
 
 /*
  * lk__parker_parkopen() of a thread that a message of such a connection may wake: it may read the connection meanwhile,

@@ -50,12 +50,10 @@ static inline sem_t *lk__conn_complete(struct lk__conn *conn, enum lk__request_s
         lk__conn_serves(conn);
     if (request == NULL)
         return NULL;
-    request->waiting = false;
-    if (conn->leader == request && !conn->leading)
-        conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
+    lk__list_remove(&request->waiting.link);
     sem_t *tick = NULL;
-    if (request->parker != NULL && !(conn->leader == request && conn->dispatching)) /* else nobody sleeps */
-        tick = lk__parker_note(request->parker, LK__NUDGED);
+    if (request->waiting.parker != NULL && !(conn->reader == &request->waiting && conn->dispatching)) /* else nobody sleeps */
+        tick = lk__parker_note(request->waiting.parker, LK__NUDGED);
     atomic_store(&request->state, state); /* from then on its thread may free it */
     return tick;
 }
@@ -75,7 +73,6 @@ static inline void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, i
 
 /* Tell those who wait for the connection, and the thread that owns it, to look again. */
 void lk__conn_tellexpecting(struct lk__conn *conn);
-sem_t *lk__conn_tellfirst(struct lk__conn *conn); /* the first of those who wait; what it has to be woken by, or NULL */
 void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it up */
 /* `stream` is of no use any more; have another one made. `cut` is what becomes of requests that were sent. */
 void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
@@ -103,55 +100,15 @@ int lk__conn_dispatch(struct lk__conn *conn, struct lk__stream *stream, unsigned
 int64_t lk__conn_deadat(const struct lk__conn *conn); /* when the oldest request has been unanswered for too long */
 /*
  * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
- * may have read for a while: what lies there is not unanswered, nor is what the leader is handing out.
+ * may have read for a while: what lies there is not unanswered, nor is what the reader is handing out.
  */
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us);
-/* What was appended goes out now, or with what the leader writes when it has read. */
+/* What was appended goes out now, or with what the reader writes when it has read. */
 void lk__conn_flush(struct lk__conn *conn);
 /*
  * The lock is left and taken again: of those who wait for room, as many are told as there is room for, in the order in
  * which they came.
  */
 void lk__conn_tellofroom(struct lk__conn *conn);
-
-/* --- receive.c: a leader that stands still ---------------------------------------------------------------- */
-
-int64_t lk__conn_lookevery(const struct lk__conn *conn);
-/*
- * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
- * stream ends with it.
- */
-bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *look);
-/* The role is free. What the leader may be in the middle of, the parser, goes with its stream. */
-void lk__conn_replaceleader(struct lk__conn *conn);
-
-/* --- receive.c -------------------------------------------------------------------------------------------- */
-
-/* A poll of the stream and others, in which conn->mu is not held. */
-struct lk__polling {
-    struct pollfd *polled; /* the first one is for the stream */
-    int count;
-    struct lk__stream *stream; /* NULL: it was down */
-    uint64_t term;
-};
-
-/* Begin one. It ends by the connection's own deadlines, too: returns when, at once if there is what no poll would tell of. */
-int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling);
-/* Both, and the poll between them. True: a signal handler ran. */
-bool lk__conn_pollonce(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us);
-/* Without any lock: poll. True: a signal handler ran. */
-bool lk__poll(struct pollfd *polled, int count, int64_t until_us);
-/* The lock is left and taken again: read the stream if something came, end it if it is dead. */
-void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling);
-
-/* A new term begins, in which `request` leads. Its number. */
-uint64_t lk__conn_beginterm(struct lk__conn *conn, struct lk__request *request);
-/* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
-unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
-/*
- * Give the role to the oldest request whose thread waits, or have the first that waits for room take it. What that has to
- * be woken by when conn->mu was left, or NULL.
- */
-sem_t *lk__conn_promote(struct lk__conn *conn);
 
 #endif

@@ -118,9 +118,11 @@ void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__me
 /* Of the way into a cluster: of all its nodes. */
 int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity);
 void lk__node_close(struct lk__node *node, enum lk__lane lane);
-/* Likewise; a lane of a cluster's node is brought up when something is sent on it. `extra` are three at most. */
-void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us,
-                    bool expects);
+/*
+ * lk__conn_serve() of that lane, which is brought up while it is down; one of a cluster's node is when something is sent
+ * on it. `extra` are three at most.
+ */
+void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us);
 
 /* Each of these is what lk__conn_...() of that lane says. */
 

@@ -325,7 +325,7 @@ int64_t lk__conn_deadat(const struct lk__conn *conn)
 
 /*
  * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
- * may have read for a while: what lies there is not unanswered, nor is what the leader is handing out.
+ * may have read for a while: what lies there is not unanswered, nor is what the reader is handing out.
  */
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us)
 {
@@ -335,7 +335,7 @@ void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us)
         lk__conn_replacestream(conn, conn->stream, LK__CUT, "the server did not answer within the command timeout");
 }
 
-/* What was appended goes out now, or with what the leader writes when it has read. */
+/* What was appended goes out now, or with what the reader writes when it has read. */
 void lk__conn_flush(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
@@ -344,10 +344,8 @@ void lk__conn_flush(struct lk__conn *conn)
         return;
     if (lk__stream_give(stream) != 0)
         lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
-    else if (lk__stream_pending(stream) && conn->leader != NULL && conn->leader->parker != NULL)
-        lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
     else if (lk__stream_pending(stream) && conn->reader != NULL)
-        lk__eventfd_set(conn->wake_fd); /* so does this one, when it polls again */
+        lk__eventfd_set(conn->wake_fd); /* let it wait for room, too */
 }
 
 enum {
@@ -405,7 +403,7 @@ void lk__conn_tellofroom(struct lk__conn *conn)
     int count;
     do {
         for (count = 0; count < TOLD_MOST && (next = admit_next(conn)) != NULL; count++)
-            told[count] = lk__parker_note(next->request->parker, LK__NUDGED);
+            told[count] = lk__parker_note(next->request->waiting.parker, LK__NUDGED);
         if (count > 0) {
             lk__mu_unlock(&conn->mu);
             for (int i = 0; i < count; i++)
@@ -451,7 +449,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
 
 void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
 {
-    *request = (struct lk__request){ .parker = parker, .reply = reply };
+    *request = (struct lk__request){ .waiting.parker = parker, .reply = reply };
     reply->type = LK__NONE;
     reply->count = 0;
 }
@@ -541,8 +539,10 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
     lk__mu_lock(&conn->mu);
     if (conn->stream != NULL && atomic_load(&conn->connects) == connects)
         rc = lk__stream_append(conn->stream, bytes, length);
-    if (rc == 0)
+    if (rc == 0) {
+        conn->expects = true;
         lk__conn_flush(conn);
+    }
     lk__mu_unlock(&conn->mu);
     return rc;
 }

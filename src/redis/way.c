@@ -38,19 +38,18 @@ void lk__node_close(struct lk__node *node, enum lk__lane lane)
     lk__conn_close(&node->lanes[lane]);
 }
 
-void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us,
-                    bool expects)
+void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us)
 {
     struct lk__conn *conns[LK__NODES_MAX];
     struct lk__node *at;
     int count = 0;
     if (!lk__node_isway(node)) {
-        lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us, expects);
-        return;
+        lk__conn_want(&node->lanes[lane]);
+        conns[count++] = &node->lanes[lane];
     }
-    for (unsigned n = 0; (at = lk__node_nth(node, n)) != NULL; n++)
+    for (unsigned n = 0; lk__node_isway(node) && (at = lk__node_nth(node, n)) != NULL; n++)
         conns[count++] = &at->lanes[lane];
-    lk__conn_serveall(conns, count, extra, extra_count, until_us, expects);
+    lk__conn_serve(conns, count, extra, extra_count, until_us);
 }
 
 static void add_stats(struct lk__nodestats *stats, const struct lk__node *node)

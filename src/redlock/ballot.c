@@ -119,7 +119,7 @@ static bool is_taught(struct lk__vote *vote)
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
-    vote->request = (struct lk__request){ .parker = &vote->ballot->parker, .take = take };
+    vote->request = (struct lk__request){ .waiting.parker = &vote->ballot->parker, .take = take };
     vote->state = LK__VOTE_OPEN;
     vote->waits = false;
     vote->code = 0;

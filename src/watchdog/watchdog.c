@@ -117,7 +117,7 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
     if (timer_fd >= 0)
         timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     struct pollfd extra[2] = { { dog->wake_fd, POLLIN, 0 }, { timer_fd, POLLIN, 0 } };
-    lk__node_serve(dog->node, LK__LANE_RENEWALS, extra, 2, due_us, false);
+    lk__node_serve(dog->node, LK__LANE_RENEWALS, extra, 2, due_us);
     if (extra[0].revents != 0)
         lk__eventfd_clear(dog->wake_fd);
 }
