@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROUNDS = 300, HEARD_MS = 1500 };
+enum { ROUNDS = 300, HEARD_MS = 1500, IDLE_MS = 4000 };
 
 /* --- nobody is woken between ------------------------------------------------------------------------------------ */
 
@@ -129,6 +129,21 @@ static void one_that_stays(struct world *w)
     is_told_at_once(0);
 }
 
+/* A client whose threads only wait costs little: its hub sleeps but for a look now and then. */
+static void hubs_sleep_while_nothing_happens(struct world *w)
+{
+    two_wait(w);
+    for (int waiting = 2; waiting > 0; waiting--) {
+        sleep_ms(1500); /* it is back from the last reader that left */
+        long before = sleeps_of_hubs();
+        sleep_ms(IDLE_MS);
+        long sleeps = sleeps_of_hubs() - before;
+        print_message("%ld sleeps of the hubs in %d ms, %d wait\n", sleeps, IDLE_MS, waiting);
+        assert_true(sleeps < (waiting == 1 ? 12 : 20));
+        is_told_at_once(waiting - 1);
+    }
+}
+
 static void one_that_stands_still(struct world *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -180,6 +195,6 @@ static void one_that_is_cut(struct world *w)
 
 int main(void)
 {
-    return world_run(messages_wake_no_other_thread, one_that_leaves, one_that_stays, one_that_stands_still,
-                     one_that_is_cancelled, one_that_is_cut);
+    return world_run(messages_wake_no_other_thread, one_that_leaves, one_that_stays,
+                     hubs_sleep_while_nothing_happens, one_that_stands_still, one_that_is_cancelled, one_that_is_cut);
 }
