@@ -814,7 +814,7 @@ static bool can_be_done_without(const char *right)
 /* Needed by some objects only, or for safety: a client is there without, and says what it lacks. */
 static bool is_for_some(const char *right)
 {
-    static const char *const words[] = { "+decrby", "+echo", "+hmget", "+incrby", "+rename", "+zremrangebyscore" };
+    static const char *const words[] = { "+decrby", "+echo", "+incrby", "+rename", "+zcount", "+zmscore", "+zrangebyscore", "+zremrangebyscore" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], right) == 0)
             return true;
