@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUEUE_MS 21000                      /* four times Lw, and more: who died in a queue is forgotten by then */
+#define SETTLE_MS 21000                     /* what ends with a lease, or is given back late, is gone by then */
+#define QUEUE_MS (60 * 60 * 1000)           /* so long the places of the dead may stay that nobody meets */
 #define PERMITS_MS (10 * 60 * 1000 + 30000) /* ten minutes, and a lease */
 #define CLAIM_MS 3500                       /* what was granted to somebody who never confirmed comes back after this */
 
@@ -21,6 +22,8 @@
  */
 static bool is_documented(struct world *world, const char *key)
 {
+    if (strncmp(key, "latchkey:queue:", 15) == 0 || strncmp(key, "latchkey:alive:", 15) == 0)
+        return world_pttl(world, key) != -1 && world_pttl(world, key) <= QUEUE_MS;
     static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
                                          "latchkey:settings:", "latchkey:barrier:", "latchkey:parties:", "latchkey:past:",
                                          "latchkey:who:" };
@@ -112,7 +115,7 @@ static void look_at_semaphores(struct world *world, const struct table *table, s
 void look_at_what_is_left(struct world *world, const struct table *table, struct tape *tape)
 {
     sleep_ms(table->lease_ms + table->command_ms > CLAIM_MS ? table->lease_ms + table->command_ms : CLAIM_MS);
-    for (int64_t until_ms = now_ms() + QUEUE_MS; look_at_keys(world, NULL) > 0 && now_ms() < until_ms;)
+    for (int64_t until_ms = now_ms() + SETTLE_MS; look_at_keys(world, NULL) > 0 && now_ms() < until_ms;)
         sleep_ms(200);
     look_at_keys(world, tape);
     if (world_elements(world, "PUBSUB CHANNELS latchkey:*") != 0)
