@@ -9,15 +9,21 @@
 #include "world.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
 enum { ROUNDS = 200, SLOW_MS = 3 };
 
 static int yields, slow; /* atomic builtins */
 
-/* In front of the C library's. */
+/* In front of the C library's. Threads of the library's own yield to callers, and do not count. */
 int sched_yield(void)
 {
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    if (strncmp(name, "lk-", 3) == 0)
+        return 0;
     __atomic_add_fetch(&yields, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&slow, __ATOMIC_SEQ_CST))
         sleep_ms(SLOW_MS);
