@@ -125,7 +125,7 @@ static int build(lk_client_t *client, struct lk__options *options)
     if (rc != 0)
         goto no_hub;
     client->options = &client->node.server.options;
-    rc = lk__hub_init(&client->hub, &client->node, LK__NEVER);
+    rc = lk__hub_init(&client->hub, &client->node);
     if (rc != 0)
         goto no_hub;
     rc = lk__client_describe(client, &notice);

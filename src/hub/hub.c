@@ -98,11 +98,10 @@ static void free_lines(struct lk__hub *hub)
         lk__free(hub->lines);
 }
 
-int lk__hub_init(struct lk__hub *hub, struct lk__node *node, int64_t ping_ms)
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node)
 {
     *hub = (struct lk__hub){ .node = node, .options = &node->server.options, .line_count = 1 };
     hub->lines = &hub->only;
-    hub->ping_ms = ping_ms < LK__HUB_PING_MS ? ping_ms : LK__HUB_PING_MS;
     if (node->cluster != NULL) {
         hub->line_count = LK__NODES_MAX + 1;
         hub->lines = lk__alloc(hub->line_count * sizeof *hub->lines);

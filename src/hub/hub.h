@@ -57,15 +57,13 @@ struct lk__hub {
     pthread_t thread;
     const struct lk__options *options;
     atomic_int waiters;         /* threads that wait for messages */
-    int64_t ping_ms;            /* while there are any, a connection that is silent for so long is pinged */
     _Atomic int64_t doubted_us; /* when somebody found out by asking what no message had told; 0: never */
     unsigned version_seen;      /* thread only: of a cluster's map */
     unsigned message_epoch;     /* under mu: of the server that sent what is handed out now */
     atomic_ullong messages;
 };
 
-/* `ping_ms`: how long the connection may be silent while somebody waits; never longer than 10 s. */
-int lk__hub_init(struct lk__hub *hub, struct lk__node *node, int64_t ping_ms);
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node);
 void lk__hub_stop(struct lk__hub *hub);
 void lk__hub_destroy(struct lk__hub *hub);
 

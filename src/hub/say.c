@@ -190,8 +190,7 @@ int64_t lk__hub_say(struct lk__hub *hub)
 /* When the connection, from which nothing came since, is pinged. */
 static int64_t ping_at(const struct lk__hub *hub, const struct lk__line *line)
 {
-    int64_t silent_ms = atomic_load(&hub->waiters) > 0 ? hub->ping_ms : LK__HUB_PING_MS;
-    int64_t due_us = line->heard_us + silent_ms * 1000, doubted_us = atomic_load(&hub->doubted_us);
+    int64_t due_us = line->heard_us + LK__HUB_PING_MS * INT64_C(1000), doubted_us = atomic_load(&hub->doubted_us);
     return doubted_us > line->heard_us && doubted_us < due_us ? doubted_us : due_us;
 }
 

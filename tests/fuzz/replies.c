@@ -142,7 +142,7 @@ static struct subscriptions *begin_ears(void)
     static struct subscriptions subscriptions;
     subscriptions = (struct subscriptions){ .waiter.entry = { .key = OWNER, .length = sizeof OWNER - 1 } };
     require(lk__node_init(&subscriptions.node, &subscriptions.connector, &(struct lk__options){ 0 }) == 0);
-    require(lk__hub_init(&subscriptions.hub, &subscriptions.node, 1000) == 0);
+    require(lk__hub_init(&subscriptions.hub, &subscriptions.node) == 0);
     lk__waiters_init(&subscriptions.room, "c", &subscriptions.node, &subscriptions.hub,
                      &subscriptions.node.server.options);
     lk__parker_init(&subscriptions.waiter.parker);

@@ -45,7 +45,7 @@ static void bench_begin(struct bench *bench, const char *url)
     assert_int_equal(0, lk__options_url(&options, url));
     assert_int_equal(0, lk__connector_start(&bench->connector));
     assert_int_equal(0, lk__node_init(&bench->node, bench->connector, &options));
-    assert_int_equal(0, lk__hub_init(&bench->hub, &bench->node, bench->node.server.options.poll_ms));
+    assert_int_equal(0, lk__hub_init(&bench->hub, &bench->node));
 }
 
 static void bench_end(struct bench *bench)
@@ -130,7 +130,7 @@ static void an_error_belongs_to_the_question_in_its_place(struct world *w)
     bench_begin(&bench, fake_url(f, "poll=300ms&command_timeout=5s&lease=60s"));
     atomic_store(&bench.hub.waiters, 1);
     assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
-    eventually(fake_asked(f, "PING") == 1, 5000);
+    eventually(fake_asked(f, "PING") == 1, 15000);
     fake_answer(f, "SUBSCRIBE", "-NOPERM about the ping\r\n" CONFIRMED("def"));
     assert_int_equal(0, lk__hub_subscribe(&bench.hub, &b.subscription));
     eventually(atomic_load(&b.looks) == 1, 3000);
