@@ -115,9 +115,13 @@ static void oversleep(const struct sleeper *sleeper)
         sleep_ms(sleeper->limit_ms / STEPS + 5);
 }
 
+/* It has asked again since it listens: what it is granted from then on is kept for as long as it said. */
 static bool is_queued(struct world *w, const struct sleeper *sleeper)
 {
-    return subject_queued(w, sleeper->subject) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1;
+    static const char deaf[] = "local deaf = 0 for _, key in ipairs(redis.call('KEYS', 'latchkey:alive:*')) do "
+                               "for _, life in ipairs(redis.call('HVALS', key)) do "
+                               "deaf = deaf + (string.sub(life, -2) == ' 1' and 1 or 0) end end return deaf";
+    return subject_queued(w, sleeper->subject) == 1 && world_int(w, "EVAL %s 0", deaf) == 0;
 }
 
 /* Another client holds the thing; `sleeper` is queued for it, and asleep. Returns what the other one holds it with. */
