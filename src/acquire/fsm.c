@@ -160,7 +160,8 @@ static int64_t back_off(struct lk__acquirefsm *a, int64_t place)
     if (place < a->place)
         a->backoff_ms = 0;
     a->place = place;
-    a->backoff_ms = lk__backoff(a->backoff_ms, (1 + earlier(place, QUIET_PLACES)) * LK__BACKOFF_MIN_MS, longest_ms);
+    int64_t ahead = place < 0 ? 0 : earlier(place, QUIET_PLACES);
+    a->backoff_ms = lk__backoff(a->backoff_ms, (1 + ahead) * LK__BACKOFF_MIN_MS, longest_ms);
     return a->backoff_ms;
 }
 
