@@ -190,8 +190,9 @@ static bool poll_until(struct pollfd *polled, int count, int64_t until_us)
     bool interrupted = errno == EINTR;
     if (!interrupted) /* no memory for it: do not spin until there is */
         nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
-    for (int i = 0; i < count; i++)
-        polled[i].revents = 0;
+    if (!interrupted || ppoll(polled, (nfds_t)count, &(struct timespec){ 0, 0 }, NULL) < 0) /* what came meanwhile */
+        for (int i = 0; i < count; i++)
+            polled[i].revents = 0;
     return interrupted;
 }
 
