@@ -20,7 +20,7 @@ end
 -- a minute; newcomers set the end one time in sixteen.
 local KEEP_MS = 3600000
 
--- What an entry of `alive` says: until when, for how long a claim lasts, and whether no message is received.
+-- Read an entry of `alive`: until when the client is alive, how long a claim lasts, and whether it receives no messages.
 local function life_of(entry)
     local ends, claim_ms, quiet = string.match(entry or '', '^(%d+) %d+ (%d+) (%d)$')
     return tonumber(ends or '0'), claim_ms, quiet == '1'
@@ -85,8 +85,8 @@ end
 
 local DROPPED_MAX = 128 -- by one script: others wait while it runs
 
--- The next `size` waiters or more after the first `at`, with the entries of their clients. Waiters of silent clients leave the queue.
--- Returns nil if there are more of them than this script may drop, which `dropped` of the round counts.
+-- Read the next `size` waiters or more after the first `at`, with the entries of their clients. Waiters of silent clients
+-- leave the queue. Returns nil if there are more of them than this script may drop, which `dropped` of the round counts.
 local function next_batch(round, queue, alive, at, size, now)
     while true do
         local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
@@ -202,12 +202,14 @@ end
 
 local ROUND_MAX = 48 -- others wait while a script runs
 
--- May this script give waiter `id` something, after all that it gave? Else the waiter is told to ask, and goes on.
-local function may_go_on(round, id)
+-- May this script give waiter `id` something, after all that it gave? Else the waiter is told to ask, and its ask goes on; a
+-- waiter that receives no messages asks soon by itself.
+local function may_go_on(round, id, entry)
     if (round.given or 0) < ROUND_MAX then
         return true
     end
-    round.shut = tell(id, 'F ' .. id)
+    local _, _, quiet = life_of(entry)
+    round.shut = tell(id, 'F ' .. id) or quiet
     return false
 end
 
@@ -249,7 +251,7 @@ local function hand_over(round, asker, lease_ms, several)
             local has
             if id == asker then
                 has = round.take(id, lease_ms, round)
-            elseif may_go_on(round, id) then
+            elseif may_go_on(round, id, lives[i]) then
                 has = offer(round, id, lives[i])
             elseif not round.shut then
                 silence(queue, alive, id)

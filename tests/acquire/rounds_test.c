@@ -218,7 +218,25 @@ static void each_script_serves_some_and_the_next_one_goes_on(struct world *w)
         hand_out(w, &things[i]);
 }
 
+/* Waiters that receive no messages cannot be told to go on: each asks soon by itself, and keeps its place until then. */
+static void a_quiet_crowd_keeps_its_places(struct world *w)
+{
+    enum { QUIET = 60 };
+    lk_sem_t *sem = world_sem(w, world_client(w, ""), "thing", 0, NULL);
+    world_redis(w, "EVAL %s 2 latchkey:queue:sem:{thing} latchkey:alive:sem:{thing} %d",
+                "local now = redis.call('TIME')[1] * 1000 for i = 1, ARGV[1] do local client = string.format('%032x', i) "
+                "redis.call('ZADD', KEYS[1], i, client .. ':s1x0:1:1') "
+                "redis.call('HSET', KEYS[2], client, string.format('%.0f 5000 300 1', now + 5000)) end "
+                "redis.call('PEXPIRE', KEYS[1], 60000) redis.call('PEXPIRE', KEYS[2], 60000)",
+                QUIET);
+    assert_lk(0, lk_sem_release(sem, QUIET));
+    assert_int_equal(ROUND, world_int(w, "ZCARD latchkey:claims:{thing}"));
+    assert_int_equal(QUIET - ROUND, world_int(w, "ZCARD latchkey:queue:sem:{thing}"));
+    assert_int_equal(QUIET, world_int(w, "HLEN latchkey:alive:sem:{thing}"));
+    world_allow(w, "*"); /* nobody confirms */
+}
+
 int main(void)
 {
-    return world_run(each_script_serves_some_and_the_next_one_goes_on);
+    return world_run(a_quiet_crowd_keeps_its_places, each_script_serves_some_and_the_next_one_goes_on);
 }
