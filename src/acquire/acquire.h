@@ -66,7 +66,7 @@ struct lk__waiter {
     struct lk__request request;
     struct lk__node *at; /* where that went last; NULL: nowhere yet */
     struct lk__replybuf answer;
-    const char *const *terms; /* of its client, for waiters that messages reach, and for those that none reaches */
+    const struct lk__terms *terms; /* of its client */
     const char *what;         /* "mutex orders", for the log */
     const char *name;         /* "orders", for tracepoints */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
@@ -168,8 +168,7 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
 
 /* "<ms for which an ask is a sign of life> <claim ms> <1: it receives no messages, or 0>": what queue.lua is told of a client. */
 struct lk__terms {
-    const char *texts[2]; /* of a waiter that messages reach, and of one that none reaches */
-    char spaces[2][44];
+    char texts[2][44]; /* of a waiter that messages reach, and of one that none reaches */
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */

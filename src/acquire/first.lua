@@ -10,6 +10,16 @@ local function terms_of_first(alive, first, id, now)
     return ends * 1000 > now and not quiet and claim_ms, lives
 end
 
+-- The first waiter does not have it: its lease could not be set, or its client does not listen, or (0) there is another holder.
+local function take_back(ends, queue, alive, first)
+    if type(ends) == 'table' then
+        error(ends)
+    elseif ends == 1 then
+        silence(queue, alive, first)
+    end
+    return false
+end
+
 -- The first waiter has it, and waits no more. To give back is a sign of life.
 local function leave_first(queue, alive, first, id, claim_ms, lives, now)
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder

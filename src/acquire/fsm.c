@@ -151,8 +151,9 @@ static int64_t jittered(int64_t us)
 }
 
 /*
- * How long one sleeps that no message reaches. The pause doubles, and begins anew when the waiter has moved up, because what it
- * wants changes hands then; the more others are before it, the longer is the first. Near the front it asks again before a claim ends that it was granted meanwhile, see queue.lua.
+ * The pause of a waiter that no message reaches. It doubles, and begins anew when the waiter has moved up, because what it
+ * wants changes hands then. The more waiters are before it, the longer is its first pause. Near the front the waiter asks
+ * again before a claim ends that it was granted meanwhile, see queue.lua.
  */
 static int64_t back_off(struct lk__acquirefsm *a, int64_t place)
 {

@@ -130,10 +130,10 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
     return waiter->settings;
 }
 
-/* What the next ask tells of its client. */
+/* The terms of its client, as the next ask tells them. */
 static const char *terms_of(const struct lk__attempt *attempt)
 {
-    return attempt->waiter->terms[!is_heard(attempt->waiters, attempt->waiter)];
+    return attempt->waiter->terms->texts[!is_heard(attempt->waiters, attempt->waiter)];
 }
 
 /* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */

@@ -331,7 +331,7 @@ bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, in
  * options, and a client that hands over may have others. So they travel with each ask, as text.
  *
  * A waiter asks again before 0.4 of Lw is over, and its client counts as alive for half of Lw. A claim makes that end with the
- * claim, so Lw is at most 5/3 of a claim: whoever asks in time is never taken for dead.
+ * claim, so Lw is at most 5/3 of a claim. So a client whose waiters ask in time is never taken for dead.
  */
 
 enum { LIVENESS_MAX_MS = 20000, CLAIM_MIN_MS = 3000 };
@@ -376,8 +376,6 @@ void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, b
 {
     long long alive_ms = wished_liveness(options) / 2, claim_ms = claim_of(options, leased);
     long long quiet_ms = lesser(claim_ms, LK__QUIET_CLAIM_MS);
-    snprintf(terms->spaces[0], sizeof terms->spaces[0], "%lld %lld 0", alive_ms, claim_ms);
-    snprintf(terms->spaces[1], sizeof terms->spaces[1], "%lld %lld 1", alive_ms, quiet_ms);
-    for (int quiet = 0; quiet < 2; quiet++)
-        terms->texts[quiet] = terms->spaces[quiet];
+    snprintf(terms->texts[0], sizeof terms->texts[0], "%lld %lld 0", alive_ms, claim_ms);
+    snprintf(terms->texts[1], sizeof terms->texts[1], "%lld %lld 1", alive_ms, quiet_ms);
 }

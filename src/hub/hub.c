@@ -5,8 +5,8 @@
  * Guards: hub->mu the subscriptions and the lists. Order: after an object's mu, before the connection's and a
  * parker's. on_message() is called under it, so that lk__hub_unsubscribe() can promise that none is called after.
  *
- * Who parks for a message reads the connection, see read.c; so answers are counted under hub->mu, and what follows from
- * them is done by the thread.
+ * A thread that parks for a message reads the connection, see read.c. So answers are counted under hub->mu, and the hub's
+ * thread does what follows from them.
  *
  * In a cluster each channel is heard at the node of its slot, by a line of its own. When the slot moves, the node says
  * SUNSUBSCRIBE of itself, or MOVED; the subscription then goes where the map says, and its holder is told to look.

@@ -27,8 +27,8 @@ local function serve(name, token_key, queue, alive, mark, asker, now, now_text, 
     return hand_over(round, asker)
 end
 
--- What serve() does for most, when `id` gave back a mutex that is not robust, and nothing speaks against the first waiter.
--- Returns whether that waiter has it. What is left to Java nobody of ours holds, and so gives back, before Java's turn is over.
+-- The short way of serve(), when `id` gave back a mutex that is not robust, and nothing speaks against the first waiter.
+-- Returns whether that waiter has it. A mutex that is left to Java is held by nobody of ours until Java's turn is over.
 local function serve_first(name, token_key, queue, alive, first, id, now, now_text, shared)
     local claim_ms, lives = terms_of_first(alive, first, id, now)
     if not claim_ms then
@@ -39,12 +39,7 @@ local function serve_first(name, token_key, queue, alive, first, id, now, now_te
     local ends = redis.pcall('PEXPIRE', name, claim_ms, 'NX') -- 0: there is another field, so it is not free
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('HDEL', name, first)
-        if type(ends) == 'table' then
-            error(ends)
-        elseif ends == 1 then
-            silence(queue, alive, first)
-        end
-        return false
+        return take_back(ends, queue, alive, first)
     end
     leave_first(queue, alive, first, id, claim_ms, lives, now)
     return true

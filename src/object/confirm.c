@@ -94,7 +94,7 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
             struct lk__sent){ .id = release->id, .lease_ms = acquire->asked_ms, .parts = acquire->hold->lease->parts };
     return (struct lk__sent){ .id = release->id,
                               .nth = release->nth,
-                              .terms = acquire->waiter.terms[0],
+                              .terms = acquire->waiter.terms->texts[0],
                               .arrival = acquire->waiter.machine.result.arrival,
                               .flags = LK__SENT_AGAIN };
 }

@@ -124,10 +124,10 @@ static inline struct lk__node *lk__object_node(const struct lk__object *object)
     return &object->client->node;
 }
 
-/* What its asks say to clients that hand over: see lk__handover_terms(). */
-static inline const char *const *lk__object_terms(const struct lk__object *object)
+/* The terms that its asks tell to clients that hand over: see lk__terms_set(). */
+static inline const struct lk__terms *lk__object_terms(const struct lk__object *object)
 {
-    return object->client->terms[object->kind->counted].texts;
+    return &object->client->terms[object->kind->counted];
 }
 
 /* A command of one of its scripts. */

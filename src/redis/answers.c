@@ -128,7 +128,7 @@ static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
     *lk__conn_addpending(conn) = (struct lk__pending){ .echo = true, .sent_us = lk__now_us(), .end = stream->queued };
 }
 
-/* What answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
+/* The answer to our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
 static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
 {
     assert(lk__mu_held(&conn->mu));

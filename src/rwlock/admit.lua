@@ -215,12 +215,7 @@ local function let_writer_in(holders, token_key, queue, alive, line, id, now, no
     local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', holders, first)
-        if type(ends) == 'table' then
-            error(ends)
-        elseif ends == 1 then
-            silence(queue, alive, first)
-        end
-        return false
+        return take_back(ends, queue, alive, first)
     end
     leave_first(queue, alive, first, id, claim_ms, lives, now)
     return true
