@@ -240,16 +240,16 @@ static void describe_notice(lk_event_t *event, const struct notice *notice)
 
 static void describe_hold(lk_event_t *event, const struct lk__hold *hold)
 {
-    int64_t left_us = atomic_load(&hold->lease->valid_until_us) - lk__now_us();
+    int64_t left_us = atomic_load(&hold->lease.valid_until_us) - lk__now_us();
     *event = (lk_event_t){ .size = sizeof *event,
                            .type = hold->news.event,
                            .reason = hold->news.reason,
                            .kind = hold->kind,
                            .remaining_ms = hold->news.event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
                            .token = hold->token,
-                           .owner = hold->owner,
+                           .owner = hold->lease.owner,
                            .count = 1 };
-    snprintf(event->name, sizeof event->name, "%s", hold->lease->name);
+    snprintf(event->name, sizeof event->name, "%s", hold->lease.name);
 }
 
 static void describe(lk_event_t *event, const struct lk__news *news)

@@ -2,8 +2,7 @@
 /*
  * hold.h - what an owner has of an object: levels, a token, and a lease that keeps it
  *
- * A hold points to its lease. That is usually the one in its own memory, so that both are one allocation. It is made
- * before it is granted, and freed when nobody looks at it any more.
+ * It is made before it is granted, and freed when nobody looks at it any more.
  */
 #ifndef LK__HOLD_H
 #define LK__HOLD_H
@@ -20,15 +19,13 @@ struct lk__news {
 };
 
 struct lk__hold {
-    atomic_int refs;         /* its object's, and those of who looks at it or is told of it */
-    unsigned char kind;      /* never changes */
-    bool robust;             /* never changes once it is held: who follows a dead holder is told */
-    bool owner_died;         /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
-    bool untold;             /* the owner's: ... or not told, as it is given back at once; so the next one is to be */
-    struct lk__lease *lease; /* a reference, unless it is `own` */
+    atomic_int refs;     /* its object's, and those of who looks at it or is told of it */
+    unsigned char kind;  /* never changes */
+    bool robust;         /* never changes once it is held: who follows a dead holder is told */
+    bool owner_died;     /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
+    bool untold;         /* the owner's: ... or not told, as it is given back at once; so the next one is to be */
 
     /* never change once it is held */
-    uint64_t owner; /* who may give it back; 0: anybody, by its id */
     uint64_t token;
     int64_t began_us; /* granted */
 
@@ -42,7 +39,7 @@ struct lk__hold {
     struct lk__entry owned; /* under its object's mu: the oldest of its owner, or a permit with an id */
     struct lk__link kin;    /* under its object's mu: younger ones of its owner follow the oldest */
 
-    struct lk__lease own; /* the last; its id is as long as was asked for */
+    struct lk__lease lease; /* the last; its id is as long as was asked for */
 };
 
 static inline struct lk__hold *lk__hold_ref(struct lk__hold *hold)
@@ -51,15 +48,13 @@ static inline struct lk__hold *lk__hold_ref(struct lk__hold *hold)
     return hold;
 }
 
-/* Accepts NULL; not under the watchdog's mu. The memory goes with the own lease, which may be needed longer. */
+/* Accepts NULL; not under the watchdog's mu. The memory goes with the lease, which may be needed longer. */
 static inline void lk__hold_unref(struct lk__hold *hold)
 {
     if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
         return;
     assert(!lk__listed(&hold->mine) && !lk__listed(&hold->news.link));
-    if (hold->lease != &hold->own)
-        lk__lease_unref(hold->lease);
-    lk__lease_unref(&hold->own);
+    lk__lease_unref(&hold->lease);
 }
 
 /*
@@ -68,14 +63,14 @@ static inline void lk__hold_unref(struct lk__hold *hold)
  */
 static inline int64_t lk__hold_marked(const struct lk__hold *hold)
 {
-    int64_t until_us = atomic_load(&hold->lease->valid_until_us);
-    return hold->holds > 0 ? until_us - hold->lease->dog->options->command_timeout_ms * 1000 : 0;
+    int64_t until_us = atomic_load(&hold->lease.valid_until_us);
+    return hold->holds > 0 ? until_us - hold->lease.dog->options->command_timeout_ms * 1000 : 0;
 }
 
 /* Its owner gives it back: from now on its release says what is known by then. */
-static inline void lk__hold_given(const struct lk__hold *hold)
+static inline void lk__hold_given(struct lk__hold *hold)
 {
-    struct lk__outboxentry *release = &hold->lease->release;
+    struct lk__outboxentry *release = &hold->lease.release;
     release->dating = release->until.date.us != 0 ? LK__KEEP : LK__UNDATED;
     unsigned news = hold->untold ? LK__SENT_UNTOLD : hold->owner_died ? LK__SENT_UNREPAIRED : 0;
     release->flags = (unsigned char)((release->flags & LK__SENT_AGAIN) | news);

@@ -36,7 +36,7 @@ static int let_go(struct lk__acquire *acquire)
 {
     struct condwait *wait = LK__CONTAINER(acquire, struct asking, acquire)->wait;
     struct lk__object *object = wait->lock.object;
-    struct lk__lease *lease = wait->old->lease;
+    struct lk__lease *lease = &wait->old->lease;
     lk__hold_ref(wait->old);
     wait->ends_us = lk__lease_endsby(lease);
     wait->good = lk__lease_end(lease);
@@ -52,12 +52,12 @@ static int let_go(struct lk__acquire *acquire)
 static void settle_old(struct asking *asking, int rc)
 {
     struct condwait *wait = asking->wait;
-    struct lk__outboxentry *release = &wait->old->lease->release;
+    struct lk__outboxentry *release = &wait->old->lease.release;
     bool done = rc == 0 || rc == EOWNERDEAD || asking->acquire.waiter.machine.result.arrival != 0;
     if (!wait->gave)
         return;
     if (rc == ESTALE && wait->good) /* so says the server: its listeners are told */
-        lk__lease_wasgone(wait->old->lease);
+        lk__lease_wasgone(&wait->old->lease);
     wait->open = !done;
     if (!done || release->past.date.us != 0)
         lk__outbox_send(&wait->lock.object->client->dog, release, wait->ends_us);
@@ -160,7 +160,7 @@ static int __attribute__((noinline)) run(struct condwait *wait, const struct lk_
     };
     lk__acquire_plan(&asking.acquire);
     const struct lk__cond_wait_args args = { .mine = pair->mine,
-                                             .old = wait->old->lease->id,
+                                             .old = wait->old->lease.id,
                                              .lease_ms = asking.acquire.asked_ms,
                                              .levels = attr->nested_local ? 1 : wait->levels,
                                              .channel = pair->leave.channel,
@@ -177,9 +177,9 @@ static int __attribute__((noinline)) run(struct condwait *wait, const struct lk_
 static int check(const struct condwait *wait)
 {
     const char *what = wait->lock.object->what;
-    if (wait->old->lease->fixed)
+    if (wait->old->lease.fixed)
         return lk__fail(EINVAL, "%s: a fixed lease is not given back by a wait, as it may not be renewed", what);
-    if (wait->old->lease->release.until.date.us != 0 || lk__mutex_attr(&wait->lock)->min_hold_ms != 0)
+    if (wait->old->lease.release.until.date.us != 0 || lk__mutex_attr(&wait->lock)->min_hold_ms != 0)
         return lk__fail(EINVAL, "%s: with min_hold_ms it is held longer than until a wait begins", what);
     if (wait->old->owner_died)
         return lk__fail(EINVAL, "%s: its previous holder died: lk_mutex_consistent() comes before a wait", what);

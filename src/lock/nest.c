@@ -11,7 +11,7 @@ int lk__mutex_nest(const struct lk__op *op, struct lk__hold *hold, int holds)
     int rc = lk__update(object, hold, &command, &verdict);
     if (rc != 0)
         return rc;
-    return lk__lease_isgood(hold->lease, NULL) ? 0 : lk__gone(object);
+    return lk__lease_isgood(&hold->lease, NULL) ? 0 : lk__gone(object);
 }
 
 int lk__mutex_unlockinner(const struct lk__op *op, struct lk__hold *hold)

@@ -114,7 +114,7 @@ is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_
         return false;
     int rc = lk__op_hold(&op, &hold);
     if (rc == 0)
-        snprintf(id, sizeof id, "%s", hold->lease->id);
+        snprintf(id, sizeof id, "%s", hold->lease.id);
     lk__op_leave(&op, rc);
     if (rc != 0 || lk__op_enter(&op, other->handle, other->kind) != 0)
         return false;

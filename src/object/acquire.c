@@ -31,7 +31,7 @@ static int make_hold(struct lk__acquire *acquire)
     acquire->hold = lk__object_newhold(acquire->op->object, owner, acquire->suffix);
     if (acquire->hold == NULL)
         return ENOMEM;
-    struct lk__lease *lease = acquire->hold->lease;
+    struct lk__lease *lease = &acquire->hold->lease;
     lease->fixed = acquire->fixed;
     lease->lease_ms = lease->wanted_ms = (int)acquire->lease_ms;
     lease->release.command = acquire->give_back;
@@ -122,7 +122,7 @@ static int64_t good_here(struct lk__object *object)
     int64_t last_us = 0;
     lk__mu_lock(&object->mu);
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
-        int64_t until_us = atomic_load(&LK__CONTAINER(l, struct lk__hold, mine)->lease->valid_until_us);
+        int64_t until_us = atomic_load(&LK__CONTAINER(l, struct lk__hold, mine)->lease.valid_until_us);
         last_us = until_us > last_us ? until_us : last_us;
     }
     lk__mu_unlock(&object->mu);
@@ -163,7 +163,7 @@ static int wait_for_it(struct lk__acquire *acquire)
 static int64_t first_renewal(const struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
-    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease->lease_ms;
+    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease.lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
     bool claimed = result->claimed && acquire->confirmed_us == 0;
     if (acquire->fixed || capped)
@@ -212,7 +212,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
     struct lk__object *object = acquire->op->object;
     struct lk__hold *hold = acquire->hold;
-    struct lk__lease *lease = hold->lease;
+    struct lk__lease *lease = &hold->lease;
     int64_t now_us = lk__now_us();
 
     if (acquire->block != NULL) {
@@ -399,7 +399,7 @@ static void let_next_go(lk_client_t *client)
 void lk__release_begin(struct lk__releasing *releasing, struct lk__object *object, struct lk__hold *hold,
                        struct lk__outboxentry *release)
 {
-    struct lk__lease *lease = hold->lease;
+    struct lk__lease *lease = &hold->lease;
     int64_t marked_until_us = lk__hold_marked(hold);
     releasing->object = object;
     releasing->hold = hold;
@@ -434,7 +434,7 @@ static int await_answer(struct lk__releasing *releasing, struct lk__answer *answ
 int lk__release_end(struct lk__releasing *releasing)
 {
     struct lk__object *object = releasing->object;
-    struct lk__lease *lease = releasing->hold->lease;
+    struct lk__lease *lease = &releasing->hold->lease;
     struct lk__outboxentry *release = releasing->release;
     const struct lk__call *call = &releasing->call;
     struct lk__answer answer;
@@ -472,5 +472,5 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold)
 {
     if (object->kind->release != NULL)
         return object->kind->release(object, hold);
-    return lk__object_releaseby(object, hold, &hold->lease->release);
+    return lk__object_releaseby(object, hold, &hold->lease.release);
 }

@@ -15,7 +15,7 @@
 
 struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
 {
-    return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
+    return acquire->release != NULL ? acquire->release : &acquire->hold->lease.release;
 }
 
 /* For how long something of it may be at the server: an unseen grant, its place in the queue, what is handed to that. */
@@ -64,7 +64,7 @@ static int64_t timeout_us(const struct lk__acquire *acquire)
 static struct lk__command renewal_of(const struct lk__acquire *acquire)
 {
     const struct lk__command *release =
-        acquire->block != NULL ? &acquire->held_back : &acquire->hold->lease->release.command;
+        acquire->block != NULL ? &acquire->held_back : &acquire->hold->lease.release.command;
     return (struct lk__command){ .script = acquire->renewal, .keys = release->keys, .args = acquire->renewal_args };
 }
 
@@ -91,7 +91,7 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
     const struct lk__outboxentry *release = lk__acquire_release(acquire);
     if (acquire->hold != NULL)
         return (
-            struct lk__sent){ .id = release->id, .lease_ms = acquire->asked_ms, .parts = acquire->hold->lease->parts };
+            struct lk__sent){ .id = release->id, .lease_ms = acquire->asked_ms, .parts = acquire->hold->lease.parts };
     return (struct lk__sent){ .id = release->id,
                               .nth = release->nth,
                               .terms = acquire->waiter.terms->texts[0],
@@ -118,7 +118,7 @@ static void make_known(const struct confirm *confirm, struct lk__call *call)
         atomic_store(known, number);
     call->confirms = true;
     if (call->repeated)
-        lk__lease_expectduplicates(confirm->acquire->hold->lease, confirm->acquire->asked_ms);
+        lk__lease_expectduplicates(&confirm->acquire->hold->lease, confirm->acquire->asked_ms);
 }
 
 /* 0: it counts · ESTALE: it was taken away meanwhile · else too few replicas have it, or that is unknown. */
@@ -143,7 +143,7 @@ static int ask_replicas(const struct confirm *confirm)
     if (rc == 0 && (verdict != LK__DONE || !call.acknowledged || lk__now_us() >= call.sent_us + lasts_us))
         return EAGAIN;
     if (rc == 0 && call.repeated && acquire->hold != NULL)
-        lk__lease_expectduplicates(acquire->hold->lease, acquire->asked_ms);
+        lk__lease_expectduplicates(&acquire->hold->lease, acquire->asked_ms);
     acquire->confirmed_us = call.sent_us;
     return rc;
 }
@@ -153,7 +153,7 @@ static void remember(const struct confirm *confirm, const struct lk__call *call)
 {
     const struct lk__acquire *acquire = confirm->acquire;
     if (acquire->hold != NULL && lk__options_failover(confirm->object->client->options))
-        lk__lease_remember(acquire->hold->lease, call->epoch, lk__now_us() + acquire->asked_ms * 1000);
+        lk__lease_remember(&acquire->hold->lease, call->epoch, lk__now_us() + acquire->asked_ms * 1000);
 }
 
 /* 0: the server has nothing of it any more. */

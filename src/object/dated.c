@@ -36,8 +36,8 @@ static int send_update(struct lk__object *object, struct lk__hold *hold, const s
                              .what = object->what,
                              .command = command,
                              .reply = lk__replybuf_reply(&buf),
-                             .sent = { .id = hold->lease->id,
-                                       .lease_ms = lk__lease_begincall(hold->lease),
+                             .sent = { .id = hold->lease.id,
+                                       .lease_ms = lk__lease_begincall(&hold->lease),
                                        .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 } };
     int64_t confirmed_us = 0;
     int rc = lk__call_run(&call);
@@ -45,7 +45,7 @@ static int send_update(struct lk__object *object, struct lk__hold *hold, const s
         rc = lk__call_garbled(object->what);
     if (rc == 0 && answer->verdict == LK__DONE)
         confirmed_us = call.sent_us;
-    lk__lease_endcall(hold->lease, call.repeated, confirmed_us);
+    lk__lease_endcall(&hold->lease, call.repeated, confirmed_us);
     return rc;
 }
 
@@ -57,7 +57,7 @@ int lk__update(struct lk__object *object, struct lk__hold *hold, const struct lk
     if (rc == 0 && answer.verdict == LK__LATE)
         rc = lk__late(object);
     if (rc == 0 && answer.verdict == LK__GONE)
-        lk__lease_lose(hold->lease, LK_REASON_GONE);
+        lk__lease_lose(&hold->lease, LK_REASON_GONE);
     *verdict = answer.verdict;
     return rc;
 }

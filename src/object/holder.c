@@ -31,7 +31,7 @@ static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *toke
 {
     if (hold->holds == 0)
         return lk__fail(EPERM, "%s: held for reading; only writers have a token", op->object->what);
-    if (hold->lease->quorum != NULL && hold->token == 0)
+    if (hold->lease.quorum != NULL && hold->token == 0)
         return lk__fail(ENOTSUP, "%s: not fenced, so its grants have no tokens", op->object->what);
     *(uint64_t *)token = hold->token;
     return 0;
@@ -49,7 +49,7 @@ int lk__holder_token(const char *function, struct lk__handle handle, const struc
 static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *least_us)
 {
     int64_t left_us, *least = least_us;
-    if (!lk__lease_isgood(hold->lease, &left_us))
+    if (!lk__lease_isgood(&hold->lease, &left_us))
         return lk__fail(ESTALE, "%s: the lease was lost", op->object->what);
     if (left_us < *least)
         *least = left_us;
@@ -77,14 +77,14 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
     (void)arg;
     if (object->kind->ask_held != NULL)
         return object->kind->ask_held(op, hold);
-    int rc = lk__object_ask(object, &command, hold->lease->id, lk__replybuf_reply(&buf));
+    int rc = lk__object_ask(object, &command, hold->lease.id, lk__replybuf_reply(&buf));
     if (rc != 0)
         return rc;
     if (!lk__answer_read(command.script, &buf.reply, &answer))
         return lk__call_garbled(object->what);
     if (answer.verdict == LK__TAKEN)
         return 0;
-    lk__lease_lose(hold->lease, LK_REASON_GONE);
+    lk__lease_lose(&hold->lease, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", object->what);
 }
 
@@ -100,7 +100,7 @@ int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_
         (object->kind->check_lease != NULL && object->kind->check_lease(op, lease_ms) != 0))
         return EINVAL;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
-    int rc = lk__lease_renew(hold->lease, lease_ms, until_us);
+    int rc = lk__lease_renew(&hold->lease, lease_ms, until_us);
     const char *replicas = "";
     if (rc == EIO && object->client->options->wait_replicas > 0)
         replicas = ", or too few replicas (wait_replicas) acknowledged it";

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-_Static_assert(offsetof(struct lk__hold, own) + sizeof(struct lk__lease) == sizeof(struct lk__hold), "the last");
+_Static_assert(offsetof(struct lk__hold, lease) + sizeof(struct lk__lease) == sizeof(struct lk__hold), "the last");
 
 /* --- one hold: made, put on, taken off ------------------------------------------------------------------------------ */
 
@@ -21,12 +21,12 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
     lk_client_t *client = object->client;
     size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
     lk__events_makeroom(&client->events);
-    struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, own), id_size);
+    struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, lease), id_size);
     if (lease == NULL)
         return NULL;
     unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
     snprintf(lease->id, id_size, "%s:%" PRIu64 ":%llu%s", client->id, owner, acquisition, suffix != NULL ? suffix : "");
-    struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, own);
+    struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, lease);
     lease->holder = hold;
     lease->owner = owner;
     lease->by_id = owner == 0;
@@ -34,19 +34,18 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
     lease->release.block = lk__block_ref(object->block);
     hold->refs = 1;
     hold->kind = object->kind->number;
-    hold->owner = owner;
-    hold->lease = lease;
     return hold;
 }
 
 static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
 {
     assert(lk__mu_held(&object->mu));
-    size_t length = strlen(hold->lease->id);
-    if (hold->owner != 0)
-        hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, LK__BY_OWNER };
+    const struct lk__lease *lease = &hold->lease;
+    size_t length = strlen(lease->id);
+    if (lease->owner != 0)
+        hold->owned = (struct lk__entry){ NULL, (const char *)&lease->owner, sizeof lease->owner, LK__BY_OWNER };
     else
-        hold->owned = (struct lk__entry){ NULL, hold->lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, LK__BY_ID };
+        hold->owned = (struct lk__entry){ NULL, lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, LK__BY_ID };
     lk__map_insert(&object->owners, &hold->owned);
 }
 
@@ -61,7 +60,7 @@ struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t own
 static void put_on(struct lk__object *object, struct lk__hold *hold)
 {
     assert(lk__mu_held(&object->mu));
-    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
+    struct lk__hold *oldest = lk__object_oldest(object, hold->lease.owner);
     lk__list_append(&object->holds, &hold->mine);
     atomic_fetch_add(&object->client->stats[hold->kind].held, 1);
     if (oldest != NULL) {
@@ -100,10 +99,10 @@ struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
 
 bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
 {
-    hold->lease->orphans = &object->orphans;
+    hold->lease.orphans = &object->orphans;
     lk__mu_lock(&object->mu);
     put_on(object, hold);
-    bool orphans = lk__lease_take(hold->lease, valid_until_us, first_us);
+    bool orphans = lk__lease_take(&hold->lease, valid_until_us, first_us);
     lk__mu_unlock(&object->mu);
     return orphans;
 }
@@ -111,13 +110,13 @@ bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
     bool lost =
-        !lk__lease_end(hold->lease) && lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
+        !lk__lease_end(&hold->lease) && lk__lease_waslost(&hold->lease) && hold->lease.reason != LK_REASON_RELEASED;
     lk__mu_lock(&object->mu);
     bool mine = lk__object_takeoff(object, hold);
     lk__mu_unlock(&object->mu);
     if (!mine)
         return;
-    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease->renewals));
+    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease.renewals));
     if (lost)
         atomic_fetch_add(&object->losses, 1);
     lk__hold_unref(hold);
@@ -131,7 +130,7 @@ static void leave_over(struct lk__object *object, struct lk__link *link, struct 
     lk__mu_lock(&object->mu);
     lk__object_takeoff(object, hold);
     lk__mu_unlock(&object->mu);
-    lk__lease_forget(hold->lease);
+    lk__lease_forget(&hold->lease);
     lk__list_append(leftover, link);
 }
 
@@ -166,7 +165,7 @@ struct lk__hold *lk__object_usepermit(struct lk__object *object, const char *id)
 struct lk__hold *lk__object_nexthold(struct lk__object *object, struct lk__hold *hold)
 {
     lk__mu_lock(&object->mu);
-    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
+    struct lk__hold *oldest = lk__object_oldest(object, hold->lease.owner);
     struct lk__link *next = hold == oldest ? lk__list_first(&oldest->kin) : lk__list_next(&oldest->kin, &hold->kin);
     lk__mu_unlock(&object->mu);
     return next != NULL ? LK__CONTAINER(next, struct lk__hold, kin) : NULL;
@@ -194,7 +193,7 @@ static struct lk__hold *unsettled(struct lk__object *object)
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && found == NULL;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        if (hold->lease->fixed && !lk__lease_issettled(hold->lease))
+        if (hold->lease.fixed && !lk__lease_issettled(&hold->lease))
             found = lk__hold_ref(hold);
     }
     lk__mu_unlock(&object->mu);
@@ -207,7 +206,7 @@ bool lk__object_settle(struct lk__object *object)
     struct lk__hold *hold;
     int rc = 0;
     while (rc == 0 && (hold = unsettled(object)) != NULL) {
-        rc = lk__lease_settle(hold->lease, until_us);
+        rc = lk__lease_settle(&hold->lease, until_us);
         lk__hold_unref(hold);
         if (rc == ESTALE)
             rc = 0;
@@ -222,7 +221,7 @@ bool lk__object_isbusy(struct lk__object *object)
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && !busy;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        busy = lk__lease_isgood(hold->lease, NULL) && !hold->lease->fixed && !lk__lease_isownerless(hold->lease);
+        busy = lk__lease_isgood(&hold->lease, NULL) && !hold->lease.fixed && !lk__lease_isownerless(&hold->lease);
     }
     lk__mu_unlock(&object->mu);
     return busy;

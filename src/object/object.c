@@ -246,7 +246,7 @@ void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold)
 {
     int64_t held_us = lk__now_us() - hold->began_us;
     lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, held_us);
-    LK__PROBE3(release, lk__object_name(object), hold->lease->id, held_us);
+    LK__PROBE3(release, lk__object_name(object), hold->lease.id, held_us);
 }
 
 void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats)
@@ -254,8 +254,8 @@ void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats
     lk__mu_lock(&object->mu);
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        stats->renewals += atomic_load(&hold->lease->renewals);
-        stats->losses += lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
+        stats->renewals += atomic_load(&hold->lease.renewals);
+        stats->losses += lk__lease_waslost(&hold->lease) && hold->lease.reason != LK_REASON_RELEASED;
     }
     lk__mu_unlock(&object->mu);
 }

@@ -184,7 +184,7 @@ int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
 
 int lk__op_goodhold(const struct lk__op *op, struct lk__hold *hold)
 {
-    if (lk__lease_isgood(hold->lease, NULL))
+    if (lk__lease_isgood(&hold->lease, NULL))
         return 0;
     return lk__fail(ESTALE, "%s: the lease was lost; give back as much as was taken", op->object->what);
 }
@@ -199,13 +199,13 @@ int lk__op_leasedonly(const struct lk__op *op)
 int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char *how)
 {
     lk__fail(EBUSY, "%s: held by %s%s", op->object->what, lk__op_holder(op), how);
-    lk__error_leaves(atomic_load(&hold->lease->valid_until_us));
+    lk__error_leaves(atomic_load(&hold->lease.valid_until_us));
     return EBUSY;
 }
 
 static void forget(const struct lk__op *op, struct lk__hold *hold)
 {
-    bool owned = hold->owner != 0;
+    bool owned = hold->lease.owner != 0;
     lk__object_drophold(op->object, hold);
     if (owned && op->by == NULL)
         op->self->holds--;
@@ -215,7 +215,7 @@ static void forget(const struct lk__op *op, struct lk__hold *hold)
 
 int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
 {
-    int rc = release == &hold->lease->release ? lk__object_release(op->object, hold)
+    int rc = release == &hold->lease.release ? lk__object_release(op->object, hold)
                                               : lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
     forget(op, hold);
     return rc;
@@ -223,7 +223,7 @@ int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk_
 
 int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
 {
-    return lk__op_givebackby(op, hold, &hold->lease->release);
+    return lk__op_givebackby(op, hold, &hold->lease.release);
 }
 
 /* --- unlocking ---------------------------------------------------------------------------------------------------- */
@@ -258,7 +258,7 @@ void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle,
     unlocking->code = begin_unlock(op, handle, kind, owner, &hold);
     unlocking->begun = hold != NULL && kind->release == NULL;
     if (unlocking->begun)
-        lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease->release);
+        lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease.release);
     else if (hold != NULL)
         unlocking->code = lk__op_leave(op, lk__op_giveback(op, hold));
 }

@@ -46,7 +46,7 @@ static struct lk__outboxentry *new_request(struct lk__object *object, const stru
         lk__fail(ENOMEM, "%s: out of memory for the result", object->what);
         return NULL;
     }
-    entry = lk__outboxentry_new(&object->client->dog, hold->lease->id, &completion->block);
+    entry = lk__outboxentry_new(&object->client->dog, hold->lease.id, &completion->block);
     if (entry != NULL)
         entry->command = (struct lk__command){
             .script = &lk__lua_once_end, .keys = &completion->keys, .args = &completion->args };

@@ -21,7 +21,7 @@ static bool decided(const struct lk__ballot *ballot)
 int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
 {
     struct lk__object *object = op->object;
-    const struct lk__quorum *quorum = hold->lease->quorum;
+    const struct lk__quorum *quorum = hold->lease.quorum;
     struct lk__ballot ballot;
     char words[LK__REFUSAL_MAX];
     lk__ballot_begin(&ballot, object->client, object->client->options->command_timeout_ms);
@@ -41,6 +41,6 @@ int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
         return lk__fail(refused != 0 ? refused : ENOTCONN,
                         "%s: of %u servers %u have this hold and %u have not; the others do not answer or refuse%s",
                         object->what, ballot.count, taken, gone, words);
-    lk__lease_lose(hold->lease, LK_REASON_GONE);
+    lk__lease_lose(&hold->lease, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: of %u servers %u no longer know this hold", object->what, ballot.count, gone);
 }

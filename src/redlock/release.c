@@ -60,7 +60,7 @@ static unsigned tell_again(lk_client_t *client, const struct lk__quorum *quorum,
 int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
 {
     lk_client_t *client = object->client;
-    struct lk__lease *whole = hold->lease;
+    struct lk__lease *whole = &hold->lease;
     struct lk__ballot ballot;
     char words[LK__REFUSAL_MAX];
     int64_t end_us = lk__quorum_endsby(whole);

@@ -30,7 +30,7 @@ static void set_part(const struct round *round, struct lk__lease *part, unsigned
 {
     const struct lk__redlockblock *block = lk__redlock_block(round->object);
     const struct lk__plan *plan = round->plan;
-    snprintf(part->id, LK__OWNER_ID, "%s:%u", round->hold->lease->id, place);
+    snprintf(part->id, LK__OWNER_ID, "%s:%u", round->hold->lease.id, place);
     part->release.command = lk__redlock_command(round->object, &lk__lua_lock_release, &block->release);
     part->release.command.place = place;
     part->renewal = &lk__lua_lock_renew;
@@ -44,7 +44,7 @@ static int make_hold(struct round *round, unsigned count)
     round->hold = lk__object_newhold(round->object, lk__op_owner(round->op), NULL);
     if (round->hold == NULL)
         return ENOMEM;
-    struct lk__lease *whole = round->hold->lease;
+    struct lk__lease *whole = &round->hold->lease;
     int rc = lk__quorum_make(whole, count);
     whole->lease_ms = whole->wanted_ms = (int)round->plan->lease_ms;
     whole->fixed = round->plan->fixed;
@@ -238,14 +238,14 @@ static void become_holder(struct round *round)
     struct lk__hold *hold = round->hold;
     int64_t now_us = lk__now_us();
     hold->began_us = now_us;
-    limit_hold(round->plan, hold->lease, now_us);
+    limit_hold(round->plan, &hold->lease, now_us);
     lk__op_counthold(round->op);
     take_parts(round, now_us);
     lk__hold_ref(hold); /* what an owner holds another thread may give back at once */
     if (lk__object_addhold(object, hold, now_us + round->plan->asked_ms * 1000, LK__NEVER))
         lk__object_droporphans(object);
-    lk__quorum_taken(hold->lease); /* as good as its parts */
-    LK__PROBE4(grant, hold->lease->name, hold->lease->id, hold->token, now_us - round->plan->began_us);
+    lk__quorum_taken(&hold->lease); /* as good as its parts */
+    LK__PROBE4(grant, hold->lease.name, hold->lease.id, hold->token, now_us - round->plan->began_us);
     lk__hold_unref(hold);
     lk__object_acquired(object, round->plan->began_us, round->plan->contended);
 }

@@ -27,7 +27,7 @@ static int downgrade(const struct lk__op *op, struct lk__hold *hold)
     hold->holds = 0;
     if (rc == 0)
         hold->owner_died = false; /* the mark on the server has it from now on */
-    if (rc == 0 && !lk__lease_isgood(hold->lease, NULL))
+    if (rc == 0 && !lk__lease_isgood(&hold->lease, NULL))
         return lk__gone(object);
     return rc;
 }

@@ -47,7 +47,7 @@ static int ask_server(const struct lk__semcall *call, const char *id, int64_t *l
 static int good(const struct lk__semcall *call, const char *id, struct lk__hold *hold, int64_t *left_ms)
 {
     int64_t left_us;
-    if (!lk__lease_isgood(hold->lease, &left_us))
+    if (!lk__lease_isgood(&hold->lease, &left_us))
         return lk__sem_nopermit(call, id, true);
     *left_ms = (left_us + 999) / 1000;
     return 0;
@@ -96,7 +96,7 @@ int lk_sem_checkid(lk_sem_t *s, const char *id)
     if (rc == 0)
         rc = ask_server(&call, id, &left_ms);
     if (hold != NULL && (rc == EPERM || rc == ESTALE))
-        lk__lease_lose(hold->lease, LK_REASON_RELEASED); /* as its next renewal would find */
+        lk__lease_lose(&hold->lease, LK_REASON_RELEASED); /* as its next renewal would find */
     return leave(&call, hold, rc);
 }
 

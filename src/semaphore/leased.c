@@ -86,7 +86,7 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
     struct lk__call shrink = { .node = lk__object_node(&call->sem->object),
                                .what = call->what,
                                .command = &command,
-                               .sent = { .id = hold->lease->id },
+                               .sent = { .id = hold->lease.id },
                                .by_steps = true,
                                .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&shrink);
@@ -102,17 +102,17 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
 {
     enum lk__verdict verdict;
     hold->holds = kept;
-    if (!lk__lease_isgood(hold->lease, NULL))
+    if (!lk__lease_isgood(&hold->lease, NULL))
         return lk__gone(call->op.object);
-    lk__lease_shrink(hold->lease, kept);
+    lk__lease_shrink(&hold->lease, kept);
     int rc = send_shrink(call, hold, kept, &verdict);
     if (rc != 0) { /* the other parts are renewed no more */
-        lk__error_settles(lk__lease_endsby(hold->lease));
+        lk__error_settles(lk__lease_endsby(&hold->lease));
         return rc;
     }
     if (verdict == LK__DONE)
         return 0;
-    lk__lease_lose(hold->lease, LK_REASON_GONE);
+    lk__lease_lose(&hold->lease, LK_REASON_GONE);
     return lk__gone(call->op.object);
 }
 

@@ -31,7 +31,7 @@ struct lk__lease {
     /* never change once it is taken; keys of the renewal are those of the release */
     void *holder;     /* is told what happens; NULL: nobody */
     const char *name; /* for the log */
-    uint64_t owner;   /* whose it is: if a thread's, it ends with that; 0: the process' */
+    uint64_t owner;   /* whose it is, who may give it back; a thread's ends with that; 0: the process', or by its id */
     const struct lk__script *renewal;
     const void *renewal_args;
 

@@ -33,7 +33,7 @@ static void take(int i, uint64_t owner)
     holds[i] = lk__object_newhold(object, owner, NULL);
     assert_non_null(holds[i]);
     assert_int_equal(0, lk__random_id(fresh));
-    snprintf(holds[i]->lease->id, sizeof holds[i]->lease->id, "%s:0:%d:1:%s", client->id, i, fresh);
+    snprintf(holds[i]->lease.id, sizeof holds[i]->lease.id, "%s:0:%d:1:%s", client->id, i, fresh);
     holds[i]->holds = 1;
     lk__object_addhold(object, holds[i], lk__now_us() + 600000000, LK__NEVER);
 }
@@ -41,7 +41,7 @@ static void take(int i, uint64_t owner)
 static struct lk__hold *permit_of(int i)
 {
     lk__mu_lock(&object->mu);
-    struct lk__hold *found = lk__object_permit(object, strrchr(holds[i]->lease->id, ':') + 1);
+    struct lk__hold *found = lk__object_permit(object, strrchr(holds[i]->lease.id, ':') + 1);
     lk__mu_unlock(&object->mu);
     return found;
 }

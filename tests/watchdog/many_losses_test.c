@@ -40,20 +40,23 @@ static void renew_by(struct lk__lease *lease)
     lease->renewal_args = &block->args;
 }
 
-/* A lease that nobody is told of, or `holder`, good for `ms`. */
-static struct lk__lease *take(const char *name, struct lk__hold *holder, bool fixed, int64_t ms, int64_t first_us)
+/* A lease that nobody is told of, or that of a hold, good for `ms`. */
+static struct lk__lease *take(const char *name, bool held, bool fixed, int64_t ms, int64_t first_us)
 {
-    struct lk__lease *lease = lk__lease_new(&client->dog, 0, LK__OWNER_ID);
+    struct lk__lease *lease = lk__lease_new(&client->dog, held ? offsetof(struct lk__hold, lease) : 0, LK__OWNER_ID);
     assert_non_null(lease);
     lease->name = name;
-    lease->holder = holder;
     lease->fixed = fixed;
     lease->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
     lease->lease_ms = ms;
     if (!fixed)
         renew_by(lease);
-    if (holder != NULL)
-        *holder = (struct lk__hold){ .refs = 1, .kind = LK_KIND_MUTEX, .lease = lease };
+    if (held) {
+        struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, lease);
+        hold->refs = 1;
+        hold->kind = LK_KIND_MUTEX;
+        lease->holder = hold;
+    }
     lk__lease_take(lease, lk__now_us() + ms * 1000, first_us);
     return lease;
 }
@@ -96,7 +99,7 @@ static void renewals_go_on(struct world *w)
     log_to(count_losses, LK_LOG_WARNING, NULL);
     open_orders(w, "lease=3s");
     for (int i = 0; i < MANY; i++)
-        leases[i] = take("batch", NULL, true, 60000, LK__NEVER);
+        leases[i] = take("batch", false, true, 60000, LK__NEVER);
     int64_t end_us = lk__now_us() + 300000;
     lk__mu_lock(&client->dog.mu);
     for (int i = 0; i < MANY; i++) {
@@ -121,16 +124,15 @@ static void renewals_go_on(struct world *w)
 static void a_loss_does_not_wait_for_renewals(struct world *w)
 {
     enum { DUE = 200 };
-    static struct lk__hold short_hold; /* its lease is not in its memory */
     struct news short_news;
     client = world_client(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
-    struct lk__lease *first = take("batch", NULL, true, 20000, LK__NEVER);
+    struct lk__lease *first = take("batch", false, true, 20000, LK__NEVER);
     eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 4000);
     world_stop_server(w);
     for (int i = 0; i < DUE; i++)
-        leases[i] = take("batch", NULL, false, 20000, lk__now_us());
-    struct lk__lease *short_one = take("short", &short_hold, true, 300, LK__NEVER);
+        leases[i] = take("batch", false, false, 20000, lk__now_us());
+    struct lk__lease *short_one = take("short", true, true, 300, LK__NEVER);
     int64_t began_ms = now_ms();
     eventually(news(&short_news, LK_EVENT_LOST) == 1, 10000);
     assert_between(now_ms() - began_ms, 0, 300 + 5 * SLACK_MS);

@@ -268,24 +268,25 @@ static void hear_of_risk(const lk_event_t *event, void *arg)
         __atomic_store_n(&risk_left_ms, event->remaining_ms, __ATOMIC_SEQ_CST);
 }
 
-static struct lk__hold late_hold; /* its lease is not in its memory */
-
 /* A lease that nothing holds at the server, good for `ms`, and to be renewed in `first_ms`. */
-static struct lk__lease *lease_of_nothing(const char *name, struct lk__hold *holder, int64_t ms, int64_t first_ms)
+static struct lk__lease *lease_of_nothing(const char *name, bool held, int64_t ms, int64_t first_ms)
 {
     static const struct lk__lock_keys keys = { .mutex = "nothing" };
     static const struct lk__lock_renew_args args = { .channel = "none" };
-    struct lk__lease *lease = lk__lease_new(&client->dog, 0, LK__OWNER_ID);
+    struct lk__lease *lease = lk__lease_new(&client->dog, held ? offsetof(struct lk__hold, lease) : 0, LK__OWNER_ID);
     assert_non_null(lease);
     strcpy(lease->id, "nobody");
     lease->name = name;
-    lease->holder = holder;
     lease->release.command.keys = &keys;
     lease->renewal = &lk__lua_lock_renew;
     lease->renewal_args = &args;
     lease->lease_ms = lease->wanted_ms = ms;
-    if (holder != NULL)
-        *holder = (struct lk__hold){ .refs = 1, .kind = LK_KIND_MUTEX, .lease = lease };
+    if (held) {
+        struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, lease);
+        hold->refs = 1;
+        hold->kind = LK_KIND_MUTEX;
+        lease->holder = hold;
+    }
     int64_t now_us = lk__now_us();
     lk__lease_take(lease, now_us + ms * 1000, now_us + first_ms * 1000);
     return lease;
@@ -318,7 +319,7 @@ static void a_renewal_that_comes_too_late_is_told_of_early(struct world *w)
     client = proxy_client(p, "lease=30s&command_timeout=5s");
     assert_lk(0, lk_client_addlistener(client, hear_of_risk, NULL, NULL));
     news_listen(&late_news, client, "late");
-    struct lk__lease *first = lease_of_nothing("first", NULL, 30000, 0);
+    struct lk__lease *first = lease_of_nothing("first", false, 30000, 0);
     eventually(lk__lease_waslost(first), 4000); /* the lane is up, and the server knows the script */
     unsigned before = answers();
     proxy_delay(p, TRIP_MS / 2);
@@ -326,13 +327,13 @@ static void a_renewal_that_comes_too_late_is_told_of_early(struct world *w)
     risk_left_ms = 0;
     log_to(count_lines, LK_LOG_WARNING, NULL);
     for (int i = 0; i < LK__WINDOW_TIMED; i++) {
-        timed[i] = lease_of_nothing("timed", NULL, 30000, 10 * i);
+        timed[i] = lease_of_nothing("timed", false, 30000, 10 * i);
         lk__mu_lock(&client->dog.mu);
         timed[i]->alone = true;
         lk__mu_unlock(&client->dog.mu);
     }
     eventually(answers() >= before + LK__WINDOW_TIMED, 3 * TRIP_MS + 10 * SLACK_MS);
-    struct lk__lease *late = lease_of_nothing("late", &late_hold, LATE_MS, DUE_MS);
+    struct lk__lease *late = lease_of_nothing("late", true, LATE_MS, DUE_MS);
     eventually(__atomic_load_n(&risk_left_ms, __ATOMIC_SEQ_CST) != 0, LATE_MS);
     int64_t left_ms = __atomic_load_n(&risk_left_ms, __ATOMIC_SEQ_CST);
     assert_between(left_ms, (LATE_MS - DUE_MS) / 2 + 1, LATE_MS - DUE_MS); /* at half of that it would be told anyway */
