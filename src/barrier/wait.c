@@ -323,10 +323,8 @@ static bool may_count(const struct meeting *meeting, int code)
 static int wait_for_others(struct meeting *meeting, int64_t came_us)
 {
     struct lk__lease *lease = meeting->lease;
-    int64_t lasts_us = (int64_t)lease->lease_ms * 1000;
     lease->epoch = meeting->until.date.epoch;
-    lk__lease_take(lease, came_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
-                   came_us + lasts_us / 3);
+    lk__lease_takesent(lease, came_us);
     int rc = lk__await_run(&meeting->await);
     if (rc == ETIMEDOUT || rc == ENOTCONN)
         return give_up(meeting, rc);

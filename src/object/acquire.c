@@ -177,11 +177,10 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
-    int64_t own_us =
-        lk__later(now_us, acquire->asked_ms * 1000 -
-                              lk__guard_us(acquire->asked_ms, acquire->op->object->client->options->clock_skew_ms));
+    int64_t from_us = acquire->confirmed_us != 0 ? acquire->confirmed_us : now_us;
+    int64_t own_us = lk__lease_validuntil(&acquire->hold->lease, from_us, acquire->asked_ms);
     if (acquire->confirmed_us != 0)
-        return own_us - (now_us - acquire->confirmed_us);
+        return own_us;
     return result->claimed && own_us < result->valid_until_us ? own_us : result->valid_until_us;
 }
 

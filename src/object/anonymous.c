@@ -63,13 +63,11 @@ static int send_begin(struct lk__object *object, struct lk__lease *lease, const 
 static void stay(struct lk__object *object, struct lk__presence *presence, struct lk__lease *lease, int64_t sent_us)
 {
     struct lk__lease *none = NULL;
-    int64_t lasts_us = (int64_t)lease->lease_ms * 1000;
-    lk__lease_take(lease, sent_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
-                   sent_us + lasts_us / 3);
+    lk__lease_takesent(lease, sent_us);
     if (atomic_compare_exchange_strong(&presence->lease, &none, lease))
         return;
     if (lk__lease_end(lease))
-        lk__outbox_send(&object->client->dog, &lease->release, sent_us + lasts_us);
+        lk__outbox_send(&object->client->dog, &lease->release, sent_us + lease->lease_ms * INT64_C(1000));
     lk__lease_unref(lease);
 }
 

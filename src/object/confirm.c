@@ -136,11 +136,11 @@ static int ask_replicas(const struct confirm *confirm)
     enum lk__verdict verdict = LK__GONE;
     make_known(confirm, &call);
     int rc = send_it(confirm, &call, &verdict);
-    int64_t lasts_us =
-        acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms, confirm->object->client->options->clock_skew_ms);
+    int64_t skew_ms = confirm->object->client->options->clock_skew_ms;
+    bool late = lk__now_us() >= lk__valid_until(call.sent_us, acquire->asked_ms * 1000, skew_ms);
     if (rc == 0 && (verdict == LK__GONE || (acquire->hold == NULL && verdict != LK__DONE)))
         return ESTALE;
-    if (rc == 0 && (verdict != LK__DONE || !call.acknowledged || lk__now_us() >= call.sent_us + lasts_us))
+    if (rc == 0 && (verdict != LK__DONE || !call.acknowledged || late))
         return EAGAIN;
     if (rc == 0 && call.repeated && acquire->hold != NULL)
         lk__lease_expectduplicates(&acquire->hold->lease, acquire->asked_ms);

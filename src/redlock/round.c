@@ -80,7 +80,7 @@ static bool may_vote(const struct round *round, struct lk__vote *vote)
         return true;
     lk__node_peer(vote->node, &peer);
     lk__ballot_bind(vote, &peer);
-    return lk__now_us() - peer.born_us > longest_ms * 1000 + lk__guard_us(longest_ms, 0);
+    return lk__now_us() > lk__ended_by(peer.born_us + longest_ms * 1000, longest_ms * 1000, 0);
 }
 
 /* Held, or not: then also whether a majority is there at all, or else whether so many refuse that there is none. */
@@ -177,8 +177,7 @@ static int fence(struct round *round)
 /* Until when a server is certain to have what it was asked for. */
 static int64_t good_until(const struct round *round, const struct lk__vote *vote)
 {
-    int64_t asked_ms = round->plan->asked_ms, skew_ms = round->object->client->options->clock_skew_ms;
-    return vote->request.sent_us + asked_ms * 1000 - lk__guard_us(asked_ms, skew_ms);
+    return lk__lease_validuntil(&round->hold->lease, vote->request.sent_us, round->plan->asked_ms);
 }
 
 static void limit_hold(const struct lk__plan *plan, struct lk__lease *lease, int64_t now_us)

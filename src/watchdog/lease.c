@@ -18,9 +18,37 @@
 
 #include <string.h>
 
+/* --- how long a lease can be trusted ------------------------------------------------------------------------------ */
+
+/* 1 %: clock rates differ by less. 2 ms: a timer may fire late. */
+static int64_t guard_us(int64_t lasts_us, int64_t skew_ms)
+{
+    return lasts_us / 100 + 2000 + skew_ms * 1000;
+}
+
 int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms)
 {
-    return lease_ms * 10 + 2000 + skew_ms * 1000; /* 1 % and 2 ms */
+    return guard_us(lease_ms * 1000, skew_ms);
+}
+
+/*
+ * The promise: nobody else is granted it before. The server sets the lease after the request was sent, and keeps it for
+ * `lasts_us` of its own time. These are at least lasts_us - lasts_us / 100 of ours. So it ends there no earlier than
+ * that after `sent_us`; at a server that replaced it, `skew_ms` earlier. A holder that looks up to 2 ms late is in time.
+ */
+int64_t lk__valid_until(int64_t sent_us, int64_t lasts_us, int64_t skew_ms)
+{
+    return sent_us + lasts_us - guard_us(lasts_us, skew_ms);
+}
+
+int64_t lk__ended_by(int64_t until_us, int64_t lasts_us, int64_t skew_ms)
+{
+    return until_us + guard_us(lasts_us, skew_ms);
+}
+
+int64_t lk__lease_validuntil(const struct lk__lease *lease, int64_t sent_us, int64_t lease_ms)
+{
+    return lk__valid_until(sent_us, lease_ms * 1000, lease->dog->options->clock_skew_ms);
 }
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
@@ -262,6 +290,12 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
     return orphans;
 }
 
+void lk__lease_takesent(struct lk__lease *lease, int64_t sent_us)
+{
+    lk__lease_take(lease, lk__lease_validuntil(lease, sent_us, lease->lease_ms),
+                   sent_us + (int64_t)lease->lease_ms * 1000 / 3);
+}
+
 bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
 {
     struct lk__watchdog *dog = lease->dog;
@@ -387,13 +421,20 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
     lk__mu_unlock(&dog->mu);
 }
 
+int64_t lk__lease_believedthere(const struct lk__lease *lease)
+{
+    assert(lk__mu_held(&lease->dog->mu));
+    return lk__ended_by(atomic_load(&lease->valid_until_us), lease->lease_ms * INT64_C(1000),
+                        lease->dog->options->clock_skew_ms);
+}
+
 int64_t lk__lease_endsthere(const struct lk__lease *lease)
 {
     const struct lk__options *options = lease->dog->options;
     assert(lk__mu_held(&lease->dog->mu));
-    int64_t lease_ms = longest_ms(lease), longer_us = lease->longer_s * INT64_C(1000000);
-    int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
-    int64_t ends_us = lk__guard_us(lease_ms, options->clock_skew_ms) + (renewed_us > known_us ? renewed_us : known_us);
+    int64_t lasts_us = longest_ms(lease) * 1000, longer_us = lease->longer_s * INT64_C(1000000);
+    int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lasts_us;
+    int64_t ends_us = lk__ended_by(renewed_us > known_us ? renewed_us : known_us, lasts_us, options->clock_skew_ms);
     return (longer_us > ends_us ? longer_us : ends_us) + options->command_timeout_ms * 1000;
 }
 

@@ -110,6 +110,8 @@ static inline void lk__lease_unref(struct lk__lease *lease)
  * holder's list of leases that no thread will end is not empty.
  */
 bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);
+/* Likewise of a lease without a holder: the request that set it was sent at `sent_us`. */
+void lk__lease_takesent(struct lk__lease *lease, int64_t sent_us);
 
 /* True while the lease is good. Past its validity the call makes it lost, for every thread and for ever. */
 bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us);
@@ -180,9 +182,14 @@ int64_t lk__quorum_endsby(struct lk__lease *whole);
 void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us);
 
 /*
- * How much of a lease is not trusted: clock rates may differ, a timer may fire late, and clocks of servers that replace
- * each other differ by up to `skew_ms`.
+ * Until when a lease can be trusted that lasts `lasts_us` and was set by a request sent at `sent_us`: see the proof in
+ * lease.c. Clocks of servers that replace each other differ by up to `skew_ms`.
  */
+int64_t lk__valid_until(int64_t sent_us, int64_t lasts_us, int64_t skew_ms);
+/* The other way round: a lease that lasts so long, and whose end there is `until_us` or earlier, has ended by then. */
+int64_t lk__ended_by(int64_t until_us, int64_t lasts_us, int64_t skew_ms);
+/* Until when the lease can be trusted, if a request with `lease_ms` is sent at `sent_us`. */
+int64_t lk__lease_validuntil(const struct lk__lease *lease, int64_t sent_us, int64_t lease_ms);
 int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms);
 
 /* --- quorum.c: a lease that several servers have ------------------------------------------------------------------ */
@@ -232,6 +239,8 @@ void lk__lease_unready(struct lk__watchdog *dog, struct lk__lease *lease);
 bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason);
 int64_t lk__lease_endsthere(const struct lk__lease *lease);
+/* When what is believed of it ends at the server. */
+int64_t lk__lease_believedthere(const struct lk__lease *lease);
 /* Make it held or at risk; its holder is told of a change. */
 void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum lk__lease_state state);
 /* Tell the first `upto` callers that wait for a renewal how it went, but those that know. */

@@ -99,20 +99,13 @@ static bool fits(struct batch *batch, const struct lk__lease *lease, int64_t lea
     return true;
 }
 
-/* The time that a fixed lease has left at the server. */
-static int64_t left_there(const struct lk__lease *lease, int64_t now_us)
-{
-    int64_t guard_us = lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms);
-    return (atomic_load(&lease->valid_until_us) + guard_us - now_us) / 1000;
-}
-
 /* Have a lease that is ready go with the batch, if it may be asked for at all. False: it does not fit in. */
 static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk__lease *lease, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = lease->renew_us, lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
     if (lease->recheck)
-        lease_ms = left_there(lease, now_us);
+        lease_ms = (lk__lease_believedthere(lease) - now_us) / 1000; /* what a fixed one has left */
     if (!may_ask(lease, lease_ms, now_us)) {
         lk__lease_unready(dog, lease);
         lk__lease_schedule(dog, lease);
@@ -489,7 +482,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
 {
     const struct lk__request *request = &inflight->request;
     int64_t lease_ms = lease->flight_ms;
-    int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms, dog->options->clock_skew_ms);
+    int64_t until_us = lk__lease_validuntil(lease, request->sent_us, lease_ms);
 
     if (verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         send_again(lease, now_us);
@@ -634,11 +627,9 @@ void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t 
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms)
 {
     assert(lk__mu_held(&lease->dog->mu));
-    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms, lease->dog->options->clock_skew_ms);
-    int64_t until_us = atomic_load(&lease->valid_until_us);
-    if (shorter_us < until_us) {
-        int64_t there_us = until_us + lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms);
-        int there_s = (int)(there_us / 1000000) + 1;
+    int64_t shorter_us = lk__lease_validuntil(lease, now_us, lease_ms);
+    if (shorter_us < atomic_load(&lease->valid_until_us)) {
+        int there_s = (int)(lk__lease_believedthere(lease) / 1000000) + 1;
         lease->longer_s = there_s > lease->longer_s ? there_s : lease->longer_s;
         atomic_store(&lease->valid_until_us, shorter_us);
     }
@@ -674,7 +665,7 @@ void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us(), lease_ms = lease->call_lease_ms;
-    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms, lease->dog->options->clock_skew_ms);
+    int64_t until_us = lk__lease_validuntil(lease, sent_us, lease_ms);
     bool held = lk__lease_goodat(dog, lease, now_us);
     lease->call_lease_ms = 0;
     if (sent_us != 0)
