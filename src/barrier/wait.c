@@ -167,7 +167,7 @@ static void drop_lease(struct meeting *meeting)
 {
     if (meeting->lease == NULL)
         return;
-    lk__lease_end(meeting->lease);
+    lk__lease_end(meeting->lease, NULL);
     lk__lease_unref(meeting->lease);
     meeting->lease = NULL;
 }
@@ -178,8 +178,8 @@ static void slip_away(struct meeting *meeting)
     if (meeting->lease == NULL)
         return;
     struct lk__lease *lease = meeting->lease;
-    int64_t end_us = lk__lease_endsby(lease);
-    lk__lease_end(lease);
+    int64_t end_us;
+    lk__lease_end(lease, &end_us);
     lease->release.past = meeting->until;
     lk__outbox_send(&meeting->await.op.object->client->dog, &lease->release, end_us);
     lk__error_settles(end_us);

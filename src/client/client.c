@@ -483,7 +483,7 @@ static void forget_all_holds(lk_client_t *client)
     while ((link = lk__list_first(&client->leftover)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
         lk__list_remove(link);
-        lk__lease_end(&hold->lease);
+        lk__lease_end(&hold->lease, NULL);
         lk__hold_unref(hold);
     }
     lk__mu_unlock(&client->mu);

@@ -119,7 +119,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
         struct leaving *leaving = &batch[count];
         *leaving = (struct leaving){ .lease = lease };
         leaving->marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
-        bool good = lk__lease_end(lease) && !is_of_the_dead(lease);
+        bool good = lk__lease_end(lease, NULL) && !is_of_the_dead(lease);
         if (good && send_release(client, leaving, &parker)) {
             count++;
         } else {

@@ -36,10 +36,8 @@ static int let_go(struct lk__acquire *acquire)
 {
     struct condwait *wait = LK__CONTAINER(acquire, struct asking, acquire)->wait;
     struct lk__object *object = wait->lock.object;
-    struct lk__lease *lease = &wait->old->lease;
     lk__hold_ref(wait->old);
-    wait->ends_us = lk__lease_endsby(lease);
-    wait->good = lk__lease_end(lease);
+    wait->good = lk__lease_end(&wait->old->lease, &wait->ends_us);
     lk__object_gaveback(object, wait->old);
     lk__hold_given(wait->old);
     lk__object_drophold(object, wait->old);

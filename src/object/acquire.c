@@ -403,8 +403,7 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
     releasing->object = object;
     releasing->hold = hold;
     releasing->release = release;
-    releasing->end_us = lk__lease_endsby(lease);
-    releasing->ended = lk__lease_end(lease);
+    releasing->ended = lk__lease_end(lease, &releasing->end_us);
     if (!releasing->ended)
         return;
     lk__object_gaveback(object, hold);
@@ -413,7 +412,7 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
         .node = lk__object_node(object),
         .what = object->what,
         .command = &release->command,
-        .sent = release == &lease->release ? lk__lease_sent(lease) : lk__outboxentry_sent(release),
+        .sent = lk__outboxentry_sent(release),
         .by_steps = true,
         .marked_until_us = object->traits.robust ? marked_until_us : 0,
         .reply = lk__replybuf_reply(&releasing->answer),

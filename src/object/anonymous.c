@@ -66,7 +66,7 @@ static void stay(struct lk__object *object, struct lk__presence *presence, struc
     lk__lease_takesent(lease, sent_us);
     if (atomic_compare_exchange_strong(&presence->lease, &none, lease))
         return;
-    if (lk__lease_end(lease))
+    if (lk__lease_end(lease, NULL))
         lk__outbox_send(&object->client->dog, &lease->release, sent_us + lease->lease_ms * INT64_C(1000));
     lk__lease_unref(lease);
 }
@@ -116,8 +116,8 @@ void lk__anonymous_leave(struct lk__object *object, struct lk__presence *presenc
     struct lk__lease *lease = atomic_exchange(&presence->lease, NULL);
     if (lease == NULL)
         return;
-    int64_t end_us = lk__lease_endsby(lease);
-    if (lk__lease_end(lease))
+    int64_t end_us;
+    if (lk__lease_end(lease, &end_us))
         lk__outbox_send(&object->client->dog, &lease->release, end_us);
     lk__lease_unref(lease);
 }

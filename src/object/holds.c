@@ -109,8 +109,9 @@ bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
-    bool lost =
-        !lk__lease_end(&hold->lease) && lk__lease_waslost(&hold->lease) && hold->lease.reason != LK_REASON_RELEASED;
+    if (hold->lease.state != LK__OVER)
+        lk__lease_end(&hold->lease, NULL);
+    bool lost = lk__lease_waslost(&hold->lease) && hold->lease.reason != LK_REASON_RELEASED;
     lk__mu_lock(&object->mu);
     bool mine = lk__object_takeoff(object, hold);
     lk__mu_unlock(&object->mu);

@@ -28,10 +28,10 @@ static void ask(const struct lk__quorum *quorum, struct lk__ballot *ballot)
     ballot->read = read_release;
     for (unsigned i = 0; i < quorum->count; i++) {
         struct lk__lease *part = quorum->parts[i];
-        if (!lk__lease_end(part))
+        if (!lk__lease_end(part, NULL))
             continue;
         ballot->votes[i].command = part->release.command;
-        ballot->votes[i].sent = lk__lease_sent(part);
+        ballot->votes[i].sent = lk__outboxentry_sent(&part->release);
     }
     lk__ballot_ask(ballot);
     lk__ballot_await(ballot, decided);
@@ -64,7 +64,7 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     struct lk__ballot ballot;
     char words[LK__REFUSAL_MAX];
     int64_t end_us = lk__quorum_endsby(whole);
-    if (!lk__lease_end(whole))
+    if (!lk__lease_end(whole, NULL))
         return lk__gone(object);
     lk__object_gaveback(object, hold);
     lk__ballot_begin(&ballot, client, client->options->command_timeout_ms);

@@ -310,14 +310,6 @@ bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
     return left_us > 0;
 }
 
-bool lk__lease_waslost(struct lk__lease *lease)
-{
-    lk__watchdog_lock(lease->dog);
-    bool lost = lease->state == LK__LOST;
-    lk__mu_unlock(&lease->dog->mu);
-    return lost;
-}
-
 bool lk__lease_ranout(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
@@ -370,22 +362,24 @@ void lk__lease_forget(struct lk__lease *lease)
     lk__mu_unlock(&lease->dog->mu);
 }
 
-bool lk__lease_end(struct lk__lease *lease)
+bool lk__lease_end(struct lk__lease *lease, int64_t *ends_us)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us();
+    if (ends_us != NULL)
+        *ends_us = lk__lease_endsthere(lease);
     bool was_good = lk__lease_goodat(dog, lease, now_us);
     if (lease->state != LK__OVER) /* else it is given back, and may be remembered */
         lk__list_remove(&lease->all);
-    if (was_good) {
-        lk__lease_unready(dog, lease);
-        lease->state = LK__OVER;
-    }
     atomic_store(&lease->valid_until_us, 0);
     lease->renew_us = LK__NEVER;
     lk__list_remove(&lease->orphan);
     lease->orphans = NULL; /* its holder may be freed */
+    if (was_good) {
+        lk__lease_unready(dog, lease);
+        lease->state = LK__OVER;
+    }
     lk__lease_schedule(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, was_good ? EPERM : ESTALE);
     if (lease->state == LK__LOST && lease->release.past.date.us != 0) /* no release follows; a copy of the ask may */
@@ -393,18 +387,6 @@ bool lk__lease_end(struct lk__lease *lease)
                        now_us + (2 * dog->options->command_timeout_ms + longest_ms(lease)) * 1000);
     lk__mu_unlock(&dog->mu);
     return was_good;
-}
-
-struct lk__sent lk__lease_sent(const struct lk__lease *lease)
-{
-    const struct lk__outboxentry *release = &lease->release;
-    struct lk__sent sent = { .id = lease->id, .flags = release->flags };
-    if (release->dating == LK__KEEP) {
-        sent.keep_until_us = release->until.date.us;
-        sent.keep_here_us = release->until.here_us;
-        sent.epoch = release->until.date.epoch;
-    }
-    return sent;
 }
 
 void lk__lease_released(struct lk__lease *lease, struct lk__date date)

@@ -66,7 +66,7 @@ struct lk__lease {
     unsigned char id_size;         /* never changes */
     unsigned char reason;          /* reason of the loss, known or to come: LK_REASON_... */
 
-    unsigned char state; /* enum lk__lease_state */
+    atomic_uchar state;  /* enum lk__lease_state; written under dog->mu */
     bool fixed : 1;      /* never changes: not renewed */
     bool by_id : 1;      /* never changes: another client may end it, by its id */
     bool : 0;            /* what never changes is read by itself */
@@ -140,7 +140,10 @@ void lk__lease_lose(struct lk__lease *lease, int reason);
 void lk__lease_wasgone(struct lk__lease *lease);
 
 /* Was the lease lost? */
-bool lk__lease_waslost(struct lk__lease *lease);
+static inline bool lk__lease_waslost(const struct lk__lease *lease)
+{
+    return lease->state == LK__LOST;
+}
 /* Was it lost because no renewal succeeded in time? */
 bool lk__lease_ranout(struct lk__lease *lease);
 /* Did the owner end? The lease may be good for the rest of its time. */
@@ -152,10 +155,11 @@ void lk__lease_keep(struct lk__lease *lease, const struct lk__until *until);
 /* Take the lease off its holder's list. */
 void lk__lease_forget(struct lk__lease *lease);
 
-/* End the lease, before its release is sent. True: it was good until now. */
-bool lk__lease_end(struct lk__lease *lease);
-/* What its release is sent with, when its owner sends it. */
-struct lk__sent lk__lease_sent(const struct lk__lease *lease);
+/*
+ * End the lease, before its release is sent. True: it was good until now. `ends_us`: NULL, or gets the latest end at the
+ * server, as lk__lease_endsby().
+ */
+bool lk__lease_end(struct lk__lease *lease, int64_t *ends_us);
 /* The release was answered at `date`: send it again after the last copy of the ask, if one may still come. */
 void lk__lease_released(struct lk__lease *lease, struct lk__date date);
 

@@ -118,7 +118,7 @@ static void free_one(struct lk__lease *lease)
         quorum->whole = NULL;
         lk__mu_unlock(&lease->dog->mu);
         for (unsigned i = 0; i < quorum->count; i++) {
-            lk__lease_end(quorum->parts[i]);
+            lk__lease_end(quorum->parts[i], NULL);
             lk__lease_unref(quorum->parts[i]);
         }
     }

@@ -132,7 +132,7 @@ static void a_nested_lock_lowers_what_is_believed_first(struct world *w)
     assert_true(atomic_load(&lease->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
     lk__lease_endcall(lease, true, 0);
     assert_true(atomic_load(&lease->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
-    lk__lease_end(lease);
+    lk__lease_end(lease, NULL);
     lk__lease_unref(lease);
 }
 

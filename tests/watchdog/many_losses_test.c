@@ -63,7 +63,7 @@ static struct lk__lease *take(const char *name, bool held, bool fixed, int64_t m
 
 static void end(struct lk__lease *lease)
 {
-    lk__lease_end(lease);
+    lk__lease_end(lease, NULL);
     lk__lease_unref(lease);
 }
 

@@ -343,12 +343,12 @@ static void a_renewal_that_comes_too_late_is_told_of_early(struct world *w)
     proxy_delay(p, 0);
     log_to(NULL, LK_LOG_WARNING, NULL);
     for (int i = 0; i < LK__WINDOW_TIMED; i++) {
-        lk__lease_end(timed[i]);
+        lk__lease_end(timed[i], NULL);
         lk__lease_unref(timed[i]);
     }
-    lk__lease_end(late);
+    lk__lease_end(late, NULL);
     lk__lease_unref(late);
-    lk__lease_end(first);
+    lk__lease_end(first, NULL);
     lk__lease_unref(first);
 }
 
