@@ -59,7 +59,6 @@ struct lk__cluster {
     uint16_t told[LK__SLOTS]; /* thread only: what is being read */
     atomic_uint version;
     struct owner owners[LK__LANES]; /* before the first node is met */
-    unsigned capacity[LK__LANES];   /* under mu */
     bool known;                     /* under mu, set by its thread: there is a map */
     int64_t began_us;               /* under mu: when the last attempt to ask for it began */
     int code;                       /* under mu: why the last attempt failed; 0: there was none, or it did not */
@@ -214,20 +213,6 @@ static void destroy_place(struct place *place)
     free_place(place);
 }
 
-/* What the owners of lanes want of a node that is known to all by now. */
-static int equip(struct lk__cluster *cluster, struct lk__node *node)
-{
-    int rc = 0;
-    for (int lane = 0; lane < node->lane_count && rc == 0; lane++) {
-        lk__mu_lock(&cluster->mu);
-        unsigned capacity = cluster->capacity[lane];
-        lk__mu_unlock(&cluster->mu);
-        if (capacity > 0)
-            rc = lk__conn_reserve(&node->lanes[lane], capacity);
-    }
-    return rc;
-}
-
 static int make_node(struct lk__cluster *cluster, struct place *place, unsigned number)
 {
     struct lk__connector **connector = &cluster->connectors[number % CONNECTORS];
@@ -352,7 +337,7 @@ static int make_place(struct lk__cluster *cluster, const struct lk__told *told, 
     atomic_store(&cluster->count, count + 1);
     lk__mu_unlock(&cluster->mu);
     *number = count + 1;
-    return equip(cluster, &place->node);
+    return 0;
 }
 
 /* ENOMEM. The nodes of a quorum have no slots, and none of them is ever left. */
@@ -372,14 +357,6 @@ void lk__cluster_own(struct lk__cluster *cluster, int lane, int wake_fd, lk__mes
     lk__mu_lock(&cluster->mu);
     assert(atomic_load(&cluster->count) == 0);
     cluster->owners[lane] = (struct owner){ wake_fd, message, arg };
-    lk__mu_unlock(&cluster->mu);
-}
-
-void lk__cluster_reserve(struct lk__cluster *cluster, int lane, unsigned capacity)
-{
-    lk__mu_lock(&cluster->mu);
-    if (cluster->capacity[lane] < capacity)
-        cluster->capacity[lane] = capacity;
     lk__mu_unlock(&cluster->mu);
 }
 

@@ -61,9 +61,8 @@ bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *fr
 /* The map may be wrong: it is asked for soon; `lasting`: and again and again for a while, as somebody is to be replaced. */
 void lk__cluster_doubt(struct lk__cluster *cluster, bool lasting);
 
-/* All nodes have that from now on, those to come, too: see lk__node_own() and lk__conn_reserve(). */
+/* All nodes have that from now on, those to come, too: see lk__node_own(). */
 void lk__cluster_own(struct lk__cluster *cluster, int lane, int wake_fd, lk__message_t *message, void *arg);
-void lk__cluster_reserve(struct lk__cluster *cluster, int lane, unsigned capacity); /* of those to come */
 
 /* --- map.c: what a node says of all ------------------------------------------------------------------------------- */
 

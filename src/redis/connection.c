@@ -38,22 +38,6 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct
     return 0;
 }
 
-int lk__conn_reserve(struct lk__conn *conn, unsigned capacity)
-{
-    lk__mu_lock(&conn->mu);
-    struct lk__pending *pending = capacity > conn->capacity ? lk__alloc(capacity * sizeof *pending) : NULL;
-    int rc = capacity > conn->capacity && pending == NULL ? ENOMEM : 0;
-    if (pending != NULL) {
-        for (uint64_t i = conn->oldest; i < conn->end; i++)
-            pending[i & (capacity - 1)] = *lk__conn_pendingat(conn, i);
-        lk__free(conn->pending);
-        conn->pending = pending;
-        conn->capacity = capacity;
-    }
-    lk__mu_unlock(&conn->mu);
-    return rc;
-}
-
 void lk__conn_own(struct lk__conn *conn, int wake_fd, lk__message_t *message, void *arg)
 {
     lk__mu_lock(&conn->mu);

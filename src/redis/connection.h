@@ -196,8 +196,6 @@ struct lk__conn {
 /* At most `capacity` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
                   unsigned capacity);
-/* Likewise from now on, if that is more than before. */
-int lk__conn_reserve(struct lk__conn *conn, unsigned capacity);
 /* A thread of its own serves it: see lk__node_own(). */
 void lk__conn_own(struct lk__conn *conn, int wake_fd, lk__message_t *message, void *arg);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */

@@ -8,10 +8,10 @@ static const struct {
     const char *what;
     unsigned capacity;
 } traffic[LK__LANES] = {
-    [LK__LANE_RENEWALS] = { "watchdog", LK__RENEWALS_LEAST },
-    [LK__LANE_COMMANDS] = { "command", LK__COMMANDS_MAX },
+    [LK__LANE_RENEWALS] = { "watchdog", LK__REQUESTS_MAX },
+    [LK__LANE_COMMANDS] = { "command", LK__REQUESTS_MAX },
     [LK__LANE_MESSAGES] = { "subscription", 0 },
-    [LK__LANE_GRANTS] = { "grants", LK__COMMANDS_MAX },
+    [LK__LANE_GRANTS] = { "grants", LK__REQUESTS_MAX },
 };
 
 static void move(struct lk__server *server, unsigned epoch)

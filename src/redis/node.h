@@ -20,8 +20,8 @@
  */
 enum lk__lane { LK__LANE_RENEWALS, LK__LANE_COMMANDS, LK__LANE_MESSAGES, LK__LANE_GRANTS, LK__LANES };
 
-/* Requests of a lane that may be under way at once, powers of two; one is kept for an ECHO. */
-enum { LK__RENEWALS_LEAST = 64, LK__RENEWALS_MAX = 4096, LK__COMMANDS_MAX = 1024 };
+/* Requests of a lane that may be under way at once, a power of two; one is kept for an ECHO. */
+enum { LK__REQUESTS_MAX = 1024 };
 
 /* What the watchdog has under way with a node: its own, under its mutex. */
 struct lk__underway {
@@ -115,8 +115,6 @@ struct lk__survey *lk__node_survey(struct lk__node *node, char *where, size_t si
  * hears what answers no request. Before the lane is wanted.
  */
 void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__message_t *message, void *arg);
-/* Of the way into a cluster: of all its nodes. */
-int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity);
 void lk__node_close(struct lk__node *node, enum lk__lane lane);
 /*
  * lk__conn_serve() of that lane, which is brought up while it is down; one of a cluster's node is when something is sent

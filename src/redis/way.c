@@ -16,18 +16,6 @@ void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__me
         lk__cluster_own(node->cluster, lane, wake_fd, message, arg);
 }
 
-int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity)
-{
-    struct lk__node *at;
-    int rc = 0;
-    if (!lk__node_isway(node))
-        return lk__conn_reserve(&node->lanes[lane], capacity);
-    lk__cluster_reserve(node->cluster, lane, capacity);
-    for (unsigned n = 0; rc == 0 && (at = lk__node_nth(node, n)) != NULL; n++)
-        rc = lk__conn_reserve(&at->lanes[lane], capacity);
-    return rc;
-}
-
 void lk__node_close(struct lk__node *node, enum lk__lane lane)
 {
     struct lk__node *at;

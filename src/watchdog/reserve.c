@@ -29,7 +29,8 @@ int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases)
     if (dog->stopping)
         return lk__fail(ECANCELED, "the client was closed");
     if (lk__heap_reserve(&dog->heap, dog->reserved + leases) != 0 ||
-        lk__heap_reserve(&dog->outbox.heap, dog->outbox.reserved + 1) != 0 || lk__window_reserve(dog) != 0)
+        lk__heap_reserve(&dog->outbox.heap, dog->outbox.reserved + 1) != 0 ||
+        (!dog->started && lk__window_make(&dog->window) != 0))
         return lk__fail(ENOMEM, "out of memory for a hold");
     return start(dog);
 }

@@ -264,7 +264,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     assert(dog->reserved == 0);
     lk__heap_free(&dog->heap);
     lk__outbox_destroy(&dog->outbox);
-    lk__window_destroy(&dog->window);
+    lk__free(dog->window.slots);
     lk__spares_destroy(dog);
     lk__free(dog->notice);
     pthread_cond_destroy(&dog->renewed);

@@ -12,11 +12,7 @@
 #include <string.h>
 
 enum {
-    SLOTS_MORE = 16, /* made at once */
-    SLOTS_LEAST = LK__RENEWALS_LEAST - 16,
-    SLOTS_MOST = LK__RENEWALS_MAX - 16,
-    LEASES_A_SLOT = 4,
-    BESIDE_MOST = SLOTS_LEAST,
+    BESIDE_MOST = 48,
     HOP_US = 1000, /* servers that send each other a request are not to be asked as fast as they answer */
     BESIDE_BYTES = LK__OUT_BYTES / 4 - LK__COMMAND_MAX - LK__ECHO_LENGTH
 };
@@ -25,65 +21,25 @@ _Static_assert(LK__RENEWALS_BYTES + LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT
 _Static_assert(LK__BATCH_MAX <= 64, "a bit for each");
 _Static_assert(LK__BATCH_BYTES + 6 * 1024 <= LK__COMMAND_MAX, "a batch with its script's text is a command");
 
-struct lk__slots {
-    struct lk__slots *next;
-    struct lk__inflight slots[SLOTS_MORE];
-};
-
 void lk__window_init(struct lk__window *window)
 {
     lk__list_init(&window->idle);
 }
 
-static unsigned slots_for(size_t leases)
+int lk__window_make(struct lk__window *window)
 {
-    size_t count = leases / LEASES_A_SLOT;
-    if (count < SLOTS_LEAST)
-        count = SLOTS_LEAST;
-    return count < SLOTS_MOST ? (unsigned)count : SLOTS_MOST;
-}
-
-static int more_slots(struct lk__window *window)
-{
-    struct lk__slots *slots = lk__alloc(sizeof *slots);
-    if (slots == NULL)
-        return ENOMEM;
-    for (int i = 0; i < SLOTS_MORE; i++)
-        lk__list_append(&window->idle, &slots->slots[i].link);
-    slots->next = window->slots;
-    window->slots = slots;
-    window->count += SLOTS_MORE;
-    return 0;
-}
-
-int lk__window_reserve(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct lk__window *window = &dog->window;
-    unsigned wanted = slots_for(dog->heap.capacity), places = LK__RENEWALS_LEAST;
-    int rc = 0;
-    if (window->count >= wanted)
-        return 0;
-    while (places < wanted + SLOTS_MORE)
-        places *= 2;
-    rc = lk__node_reserve(dog->node, LK__LANE_RENEWALS, places);
-    while (rc == 0 && window->count < wanted)
-        rc = more_slots(window);
-    return rc;
-}
-
-void lk__window_destroy(struct lk__window *window)
-{
-    for (struct lk__slots *slots = window->slots, *next; slots != NULL; slots = next) {
-        next = slots->next;
-        lk__free(slots);
-    }
+    if (window->slots == NULL)
+        window->slots = lk__alloc(LK__WINDOW_SLOTS * sizeof *window->slots);
+    return window->slots != NULL ? 0 : ENOMEM;
 }
 
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&dog->window.idle), struct lk__inflight, link);
+    struct lk__window *window = &dog->window;
+    if (lk__list_empty(&window->idle)) /* memory that was never used stays so */
+        lk__list_append(&window->idle, &window->slots[window->used++].link);
+    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&window->idle), struct lk__inflight, link);
     *inflight = (struct lk__inflight){ .link = inflight->link };
     return inflight;
 }
@@ -118,7 +74,7 @@ bool lk__window_isfull(struct lk__watchdog *dog, struct lk__node *at)
     const struct lk__underway *underway = &at->underway;
     if (lk__window_isempty(window))
         return true;
-    if (at->cluster != NULL && underway->own_count + underway->beside_count >= window->count / 2)
+    if (at->cluster != NULL && underway->own_count + underway->beside_count >= LK__WINDOW_SLOTS / 2)
         return true;
     if (lk__window_lane(dog, at) == LK__LANE_RENEWALS)
         return underway->own_bytes >= LK__RENEWALS_BYTES;
