@@ -251,20 +251,22 @@ static inline bool lk__listed(const struct lk__link *link)
 
 struct lk__timer {
     int64_t due_us;
-    size_t place; /* 1 + index in the heap; 0: in none */
+    struct lk__timer *child, *next; /* the first of those that come later; the next one of the same parent */
+    struct lk__timer *previous;     /* the one before, or the parent; the first of all: itself; NULL: in no heap */
 };
 
 struct lk__heap {
-    struct lk__timer **timers;
-    size_t count, capacity;
+    struct lk__timer *first; /* NULL: it is empty */
 };
 
-/* Room for `total` timers, so that setting one cannot fail. 0 or ENOMEM. */
-int lk__heap_reserve(struct lk__heap *heap, size_t total);
+static inline bool lk__timer_isset(const struct lk__timer *timer)
+{
+    return timer->previous != NULL;
+}
+
 void lk__heap_set(struct lk__heap *heap, struct lk__timer *timer, int64_t due_us); /* inserts or moves */
 void lk__heap_remove(struct lk__heap *heap, struct lk__timer *timer);              /* harmless when absent */
 struct lk__timer *lk__heap_first(const struct lk__heap *heap);                     /* NULL when empty */
-void lk__heap_free(struct lk__heap *heap);
 
 /* --- map.c: strings to things ------------------------------------------------------------------- */
 

@@ -1,87 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.c - a binary heap of timers; room is reserved beforehand, so that setting one cannot fail */
+/* heap.c - a pairing heap: timers are its nodes, so that setting one needs no memory and cannot fail */
 #include "base/base.h"
 
-int lk__heap_reserve(struct lk__heap *heap, size_t total)
+/* Make the later one of two trees the first child of the other; either may be NULL. */
+static struct lk__timer *meld(struct lk__timer *a, struct lk__timer *b)
 {
-    if (total <= heap->capacity)
-        return 0;
-    size_t capacity = heap->capacity == 0 ? 16 : heap->capacity;
-    while (capacity < total)
-        capacity *= 2;
-    struct lk__timer **timers = lk__realloc(heap->timers, capacity * sizeof *timers);
-    if (timers == NULL)
-        return ENOMEM;
-    heap->timers = timers;
-    heap->capacity = capacity;
-    return 0;
-}
-
-static void put(struct lk__heap *heap, size_t index, struct lk__timer *timer)
-{
-    heap->timers[index] = timer;
-    timer->place = index + 1;
-}
-
-static void rise(struct lk__heap *heap, size_t index)
-{
-    struct lk__timer *timer = heap->timers[index];
-    while (index > 0 && heap->timers[(index - 1) / 2]->due_us > timer->due_us) {
-        put(heap, index, heap->timers[(index - 1) / 2]);
-        index = (index - 1) / 2;
+    if (a == NULL || b == NULL)
+        return a != NULL ? a : b;
+    if (b->due_us < a->due_us) {
+        struct lk__timer *later = a;
+        a = b;
+        b = later;
     }
-    put(heap, index, timer);
+    b->next = a->child;
+    if (b->next != NULL)
+        b->next->previous = b;
+    b->previous = a;
+    a->child = b;
+    a->next = NULL;
+    return a;
 }
 
-static void sink(struct lk__heap *heap, size_t index)
+/* Make one tree of siblings: of pairs, and then of these from the last one on. */
+static struct lk__timer *meld_all(struct lk__timer *timer)
 {
-    struct lk__timer *timer = heap->timers[index];
-    for (;;) {
-        size_t child = 2 * index + 1;
-        if (child >= heap->count)
-            break;
-        if (child + 1 < heap->count && heap->timers[child + 1]->due_us < heap->timers[child]->due_us)
-            child++;
-        if (heap->timers[child]->due_us >= timer->due_us)
-            break;
-        put(heap, index, heap->timers[child]);
-        index = child;
+    struct lk__timer *pairs = NULL, *all = NULL, *next;
+    for (; timer != NULL; timer = next) {
+        struct lk__timer *second = timer->next;
+        next = second != NULL ? second->next : NULL;
+        timer = meld(timer, second);
+        timer->next = pairs;
+        pairs = timer;
     }
-    put(heap, index, timer);
+    for (; pairs != NULL; pairs = next) {
+        next = pairs->next;
+        all = meld(all, pairs);
+    }
+    return all;
+}
+
+static void set_first(struct lk__heap *heap, struct lk__timer *timer)
+{
+    heap->first = timer;
+    if (timer == NULL)
+        return;
+    timer->next = NULL;
+    timer->previous = timer;
 }
 
 void lk__heap_set(struct lk__heap *heap, struct lk__timer *timer, int64_t due_us)
 {
+    if (lk__timer_isset(timer) && timer->due_us == due_us)
+        return;
+    lk__heap_remove(heap, timer);
     timer->due_us = due_us;
-    if (timer->place == 0) {
-        assert(heap->count < heap->capacity);
-        put(heap, heap->count++, timer);
-    }
-    rise(heap, timer->place - 1);
-    sink(heap, timer->place - 1);
+    set_first(heap, meld(heap->first, timer));
 }
 
 void lk__heap_remove(struct lk__heap *heap, struct lk__timer *timer)
 {
-    if (timer->place == 0)
+    if (!lk__timer_isset(timer))
         return;
-    size_t index = timer->place - 1;
-    struct lk__timer *last = heap->timers[--heap->count];
-    timer->place = 0;
-    if (last == timer)
-        return;
-    put(heap, index, last);
-    rise(heap, index);
-    sink(heap, last->place - 1);
+    struct lk__timer *below = meld_all(timer->child), *before = timer->previous;
+    if (heap->first == timer) {
+        set_first(heap, below);
+    } else {
+        *(before->child == timer ? &before->child : &before->next) = timer->next;
+        if (timer->next != NULL)
+            timer->next->previous = before;
+        set_first(heap, meld(heap->first, below));
+    }
+    timer->child = timer->next = timer->previous = NULL;
 }
 
 struct lk__timer *lk__heap_first(const struct lk__heap *heap)
 {
-    return heap->count == 0 ? NULL : heap->timers[0];
-}
-
-void lk__heap_free(struct lk__heap *heap)
-{
-    lk__free(heap->timers);
-    *heap = (struct lk__heap){ 0 };
+    return heap->first;
 }

@@ -34,7 +34,7 @@ int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms)
 /*
  * The promise: nobody else is granted it before. The server sets the lease after the request was sent, and keeps it for
  * `lasts_us` of its own time. These are at least lasts_us - lasts_us / 100 of ours. So it ends there no earlier than
- * that after `sent_us`; at a server that replaced it, `skew_ms` earlier. A holder that looks up to 2 ms late is in time.
+ * that after `sent_us`; at a server that replaced it, `skew_ms` earlier. Who looks up to 2 ms late is in time.
  */
 int64_t lk__valid_until(int64_t sent_us, int64_t lasts_us, int64_t skew_ms)
 {
@@ -76,6 +76,10 @@ void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = LK__NEVER;
+    if (lease->release.pending) { /* the timer is in the outbox */
+        assert(!lk__lease_isheld(lease));
+        return;
+    }
     if (lk__lease_isheld(lease)) {
         due_us = atomic_load(&lease->valid_until_us);
         if (lease->risk_us < due_us && lease->state == LK__HELD)
@@ -86,9 +90,9 @@ void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
             due_us = lease->renew_us;
     }
     if (due_us == LK__NEVER)
-        lk__heap_remove(&dog->heap, &lease->timer);
+        lk__heap_remove(&dog->heap, &lease->release.timer);
     else
-        lk__heap_set(&dog->heap, &lease->timer, due_us);
+        lk__heap_set(&dog->heap, &lease->release.timer, due_us);
 }
 
 void lk__lease_ready(struct lk__watchdog *dog, struct lk__lease *lease)
@@ -196,61 +200,22 @@ static size_t size_of(size_t ahead, size_t id_size)
     return ahead + offsetof(struct lk__lease, id) + id_size;
 }
 
-/* One lease less than there was room for. */
-static void uncount(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    dog->reserved--;
-    dog->outbox.reserved--;
-}
-
 static void free_lease(struct lk__outboxentry *entry)
 {
     struct lk__lease *lease = LK__CONTAINER(entry, struct lk__lease, release);
-    struct lk__watchdog *dog = lease->dog;
-    size_t size = size_of(lease->ahead, lease->id_size);
-    void *memory = (char *)lease - lease->ahead;
+    assert(!entry->pending && !entry->inflight && !lk__timer_isset(&entry->timer) && !lease->inflight);
+    assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
     lk__quorum_free(lease);
     lk__block_unref(entry->block);
-    lk__watchdog_lock(dog);
-    assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
-    assert(lease->timer.place == 0 && !lease->inflight);
-    assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
-    uncount(dog);
-    bool kept = lk__spare_keep(dog, memory, size);
-    lk__mu_unlock(&dog->mu);
-    if (!kept)
-        lk__free(memory);
-}
-
-/* Room for one lease more, and a thread that renews it: usually both are there. 0, or why not, with an error text. */
-static int count(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    bool ready = dog->started && !dog->stopping && dog->reserved < dog->heap.capacity &&
-                 dog->outbox.reserved < dog->outbox.heap.capacity;
-    int rc = ready ? 0 : lk__watchdog_reserve(dog, 1);
-    if (rc != 0)
-        return rc;
-    dog->reserved++;
-    dog->outbox.reserved++;
-    return 0;
+    lk__watchdog_free(lease->dog, (char *)lease - lease->ahead, size_of(lease->ahead, lease->id_size));
 }
 
 struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size)
 {
-    size_t size = size_of(ahead, id_size);
-    lk__watchdog_lock(dog);
-    int rc = count(dog);
-    void *spare = rc == 0 ? lk__spare_take(dog, size) : NULL;
-    lk__mu_unlock(&dog->mu);
-    if (rc != 0)
+    if (lk__watchdog_start(dog) != 0)
         return NULL;
-    char *memory = lk__spare_clear(spare, size);
+    char *memory = lk__watchdog_alloc(dog, size_of(ahead, id_size));
     if (memory == NULL) {
-        lk__watchdog_lock(dog);
-        uncount(dog);
-        lk__mu_unlock(&dog->mu);
         lk__fail(ENOMEM, "out of memory for a hold");
         return NULL;
     }
@@ -273,6 +238,7 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
     bool orphans = lease->orphans != NULL && !lk__list_empty(lease->orphans);
+    assert(!lease->release.pending);
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
     lk__lease_renewat(lease, first_us);
@@ -282,8 +248,8 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
         lease->long_us = lk__now_us() + dog->options->warn_hold_ms * 1000;
     lk__list_append(&dog->leases, &lease->all);
     lk__lease_schedule(dog, lease);
-    if (lease->timer.due_us < dog->asleep_us) {
-        dog->asleep_us = lease->timer.due_us;
+    if (lease->release.timer.due_us < dog->asleep_us) {
+        dog->asleep_us = lease->release.timer.due_us;
         lk__watchdog_wake(dog);
     }
     lk__mu_unlock(&dog->mu);

@@ -47,7 +47,6 @@ struct lk__lease {
     unsigned epoch;              /* of the server that said last that it is held; 0: not known */
     int call_lease_ms;           /* of a request of the owner that is under way; 0: there is none */
     int longer_s;                /* until this second the server may have a longer lease than asked for; 0: it has not */
-    struct lk__timer timer;      /* its next renewal, or its end */
     struct lk__link all; /* in dog->leases while held, in dog->lost from its loss on, in dog->released once given back */
     struct lk__link *orphans;    /* its holder's list of lost leases that no thread will end; NULL: none */
     struct lk__link orphan;      /* in that list */
@@ -82,13 +81,14 @@ struct lk__lease {
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
 
-    struct lk__outboxentry release; /* the command that ends it at the server; its references are the lease's */
+    /* The command that ends it at the server; its references are the lease's, and its timer while it is held. */
+    struct lk__outboxentry release;
 
     char id[LK__OWNER_ID]; /* never changes once it is taken; the last, as no more of it is there than was asked for */
 };
 
 /*
- * A lease to be, with room for its timers and the thread running, so that nothing can fail once it is granted; its id
+ * A lease to be, with its timer and the thread running, so that nothing can fail once it is granted; its id
  * is to be filled in. `ahead`: so many bytes, zeroed, in front of it in the same memory are the holder's, and stay as
  * long. NULL: ENOMEM or ECANCELED, with an error text.
  */
@@ -156,8 +156,8 @@ void lk__lease_keep(struct lk__lease *lease, const struct lk__until *until);
 void lk__lease_forget(struct lk__lease *lease);
 
 /*
- * End the lease, before its release is sent. True: it was good until now. `ends_us`: NULL, or gets the latest end at the
- * server, as lk__lease_endsby().
+ * End the lease, before its release is sent. True: it was good until now. `ends_us`: NULL, or gets what
+ * lk__lease_endsby() says.
  */
 bool lk__lease_end(struct lk__lease *lease, int64_t *ends_us);
 /* The release was answered at `date`: send it again after the last copy of the ask, if one may still come. */

@@ -11,6 +11,57 @@
  */
 #include "watchdog/watchdog.h"
 
+#include <string.h>
+
+/* --- entries alone in their memory -------------------------------------------------------------------------------- */
+
+/* All are of one size, so that the memory of one serves the next. */
+struct lone {
+    struct lk__outboxentry entry;
+    struct lk__watchdog *dog;
+    union {
+        max_align_t aligned;
+        unsigned char bytes[LK__OUTBOX_ARGS];
+    } args; /* of the command, copied */
+    char id[LK__OWNER_ID];
+};
+
+static void free_lone(struct lk__outboxentry *entry)
+{
+    struct lone *lone = LK__CONTAINER(entry, struct lone, entry);
+    assert(!entry->pending && !entry->inflight && !lk__timer_isset(&entry->timer));
+    lk__block_unref(entry->block);
+    lk__watchdog_free(lone->dog, lone, sizeof *lone);
+}
+
+struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char *id, struct lk__block *block)
+{
+    if (lk__watchdog_start(dog) != 0)
+        return NULL;
+    struct lone *lone = lk__watchdog_alloc(dog, sizeof *lone);
+    if (lone == NULL) {
+        lk__fail(ENOMEM, "out of memory for a request");
+        return NULL;
+    }
+    assert(strlen(id) < sizeof lone->id);
+    lone->dog = dog;
+    lone->entry.refs = 1;
+    lone->entry.free = free_lone;
+    lone->entry.block = lk__block_ref(block);
+    lone->entry.id = strcpy(lone->id, id);
+    return &lone->entry;
+}
+
+void lk__outboxentry_set(struct lk__outboxentry *entry, const struct lk__command *command, size_t args_size)
+{
+    struct lone *lone = LK__CONTAINER(entry, struct lone, entry);
+    assert(args_size <= sizeof lone->args);
+    entry->command = *command;
+    entry->command.args = command->script != NULL ? memcpy(lone->args.bytes, command->args, args_size) : NULL;
+}
+
+/* --- the outbox --------------------------------------------------------------------------------------------------- */
+
 void lk__outbox_init(struct lk__outbox *outbox)
 {
     lk__cond_init(&outbox->answered);
@@ -18,8 +69,7 @@ void lk__outbox_init(struct lk__outbox *outbox)
 
 void lk__outbox_destroy(struct lk__outbox *outbox)
 {
-    assert(outbox->reserved == 0);
-    lk__heap_free(&outbox->heap);
+    assert(lk__heap_first(&outbox->heap) == NULL);
     pthread_cond_destroy(&outbox->answered);
 }
 

@@ -2,8 +2,8 @@
 /*
  * outbox.h - commands that are resent until they are answered or past their end, with no caller waiting
  *
- * Each is an entry, made before the request that it may have to undo is sent: by then it has its memory, room in the
- * outbox and a running thread, so that nothing can fail when it is needed.
+ * Each is an entry, made before the request that it may have to undo is sent: by then it has its memory, its timer and
+ * a running thread, so that nothing can fail when it is needed.
  */
 #ifndef LK__OUTBOX_H
 #define LK__OUTBOX_H
@@ -47,7 +47,6 @@ struct lk__outboxentry {
 
 struct lk__outbox {
     struct lk__heap heap;    /* under dog->mu: entries that are pending and not in flight */
-    size_t reserved;         /* under dog->mu: entries that exist; as many timers have room */
     size_t pending;          /* under dog->mu: how many entries are pending that somebody may wait for */
     pthread_cond_t answered; /* with dog->mu: an entry is not pending any more */
 };

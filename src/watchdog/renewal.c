@@ -317,7 +317,7 @@ static void serve_due(struct lk__watchdog *dog, int64_t now_us)
     assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer;
     for (int i = 0; i < PASS && (timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us; i++) {
-        struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, timer);
+        struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, release.timer);
         bool good = lk__lease_goodat(dog, lease, now_us);
         if (good && lease->risk_us <= now_us)
             lk__lease_setstate(dog, lease, LK__AT_RISK);
@@ -338,7 +338,7 @@ static void serve_nearly_due(struct lk__watchdog *dog, int64_t now_us)
     struct lk__timer *timer;
     size_t due = dog->ready_count;
     while (due > 0 && dog->ready_count < LK__BATCH_MAX && (timer = lk__heap_first(&dog->heap)) != NULL) {
-        struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, timer);
+        struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, release.timer);
         if (lease->inflight || lk__listed(&lease->queue) || !lk__lease_isheld(lease) || !is_nearly_due(lease, now_us))
             break;
         lk__lease_ready(dog, lease);

@@ -235,9 +235,9 @@ static void forget_leases(struct lk__watchdog *dog)
 bool lk__watchdog_stop(struct lk__watchdog *dog)
 {
     lk__mu_lock(&dog->mu);
-    bool started = dog->started;
-    dog->stopping = true;
     lk__watchdog_wake(dog);
+    bool started = atomic_exchange(&dog->running, false);
+    dog->stopping = true;
     lk__mu_unlock(&dog->mu);
     if (started)
         pthread_join(dog->thread, NULL);
@@ -247,7 +247,6 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     lk__node_close(dog->node, LK__LANE_RENEWALS);
 
     lk__mu_lock(&dog->mu);
-    dog->started = false;
     abandon_requests(dog);
     forget_leases(dog);
     while (lk__lease_forgetreleased(dog, LK__NEVER))
@@ -261,11 +260,10 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
 
 void lk__watchdog_destroy(struct lk__watchdog *dog)
 {
-    assert(dog->reserved == 0);
-    lk__heap_free(&dog->heap);
+    assert(lk__list_empty(&dog->leases) && lk__list_empty(&dog->lost) && lk__heap_first(&dog->heap) == NULL);
     lk__outbox_destroy(&dog->outbox);
     lk__free(dog->window.slots);
-    lk__spares_destroy(dog);
+    lk__free(dog->kept);
     lk__free(dog->notice);
     pthread_cond_destroy(&dog->renewed);
     lk__mu_destroy(&dog->mu);

@@ -6,9 +6,9 @@
  * renewal needs was allocated when the lease was made.
  *
  * lease.c     a lease: made, taken, lost, ended          outbox.c    commands resent until answered
- * renewal.c   requests that set it again                 window.c    requests under way
- * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, memory, the thread
- * notice.c    who the client is, told to its servers     quorum.c    a lease that several servers have
+ * renewal.c   requests that set it again                 window.c    requests under way, and what may fail before them
+ * watchdog.c  the thread, and its life                   quorum.c    a lease that several servers have
+ * notice.c    who the client is, told to its servers
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H
@@ -31,16 +31,6 @@ struct lk__losses {
     unsigned lines, more;     /* thread only: ... so many losses were logged, and so many others not */
 };
 
-/* Memory of leases and entries that are over: blocks of one size. */
-struct lk__spares {
-    size_t size; /* 0: none yet */
-    void *first;
-    int count;
-};
-
-/* Those are: leases, those with long ids, and entries. */
-enum { LK__SPARE_SIZES = 3 };
-
 struct lk__watchdog {
     struct lk__mu mu;
     atomic_int callers; /* threads of the program that want mu: the watchdog's lets them in after each piece of work */
@@ -59,12 +49,12 @@ struct lk__watchdog {
     struct lk__window window;
     struct lk__losses losses;
     struct lk__histogram margins; /* what was left of a lease when its renewal succeeded: shares of it */
-    struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
-    size_t reserved;                           /* under mu: leases that exist; as many timers have room */
-    bool unsent;                               /* under mu: some renewal found no connection up; the node knows */
-    struct lk__linepause held_long;            /* of the log's lines of holds that are too long */
-    int64_t warned_us;                         /* under mu: when the log was last told of renewals that come too late */
-    bool started, stopping;                    /* under mu */
+    _Atomic(size_t *) kept;         /* memory for the next lease or entry; NULL: none */
+    bool unsent;                    /* under mu: some renewal found no connection up; the node knows */
+    struct lk__linepause held_long; /* of the log's lines of holds that are too long */
+    int64_t warned_us;              /* under mu: when the log was last told of renewals that come too late */
+    atomic_bool running;            /* written under mu: the thread runs, and is not to stop */
+    bool stopping;                  /* under mu */
     int64_t asleep_us;     /* under mu: the thread looks again by then; not woken for what is due later */
     unsigned version_seen; /* thread only: of a cluster's map */
     int wake_fd;
@@ -99,6 +89,15 @@ struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__l
 
 /* --- for the watchdog's own files ---------------------------------------------------------------------------------- */
 
+/* Have the thread run, with slots for its requests, before there is a lease. 0, or why not, with an error text. */
+int lk__watchdog_start(struct lk__watchdog *dog);
+/*
+ * Memory of a lease or an entry, zeroed; NULL: there is none. The last block that was freed is kept for the next one:
+ * a program that locks and unlocks in a loop allocates once.
+ */
+void *lk__watchdog_alloc(struct lk__watchdog *dog, size_t size);
+void lk__watchdog_free(struct lk__watchdog *dog, void *memory, size_t size);
+
 enum { LK__LETIN_US = 500 /* so long callers are waited for */ };
 
 /* dog->mu, for the watchdog's thread: behind callers that want it. */
@@ -115,20 +114,9 @@ static inline void lk__watchdog_locklast(struct lk__watchdog *dog)
 static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    if (dog->started)
+    if (dog->running)
         lk__eventfd_set(dog->wake_fd);
 }
-
-/* Room for so many leases more, and for one entry of the outbox; the thread runs. 0, or why not, with an error text. */
-int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases);
-
-/* A block that was kept, as it was left; NULL: there is none. */
-void *lk__spare_take(struct lk__watchdog *dog, size_t size);
-/* Keep a block for the next one. False: enough are kept, and it is the caller's. */
-bool lk__spare_keep(struct lk__watchdog *dog, void *memory, size_t size);
-/* Not under dog->mu: that block, zeroed, or else a new one. NULL: ENOMEM. */
-void *lk__spare_clear(void *spare, size_t size);
-void lk__spares_destroy(struct lk__watchdog *dog); /* without dog->mu, as the last */
 
 /*
  * Renew leases that are due, as many as may be under way; tell of those at risk, lose those whose time is over. True: more

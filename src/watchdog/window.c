@@ -26,11 +26,56 @@ void lk__window_init(struct lk__window *window)
     lk__list_init(&window->idle);
 }
 
-int lk__window_make(struct lk__window *window)
+/* Under dog->mu: make the slots, and have the thread run. */
+static int start(struct lk__watchdog *dog)
 {
-    if (window->slots == NULL)
-        window->slots = lk__alloc(LK__WINDOW_SLOTS * sizeof *window->slots);
-    return window->slots != NULL ? 0 : ENOMEM;
+    assert(lk__mu_held(&dog->mu));
+    if (dog->stopping)
+        return lk__fail(ECANCELED, "the client was closed");
+    if (dog->running)
+        return 0;
+    if (dog->window.slots == NULL)
+        dog->window.slots = lk__alloc(LK__WINDOW_SLOTS * sizeof *dog->window.slots);
+    if (dog->window.slots == NULL)
+        return lk__fail(ENOMEM, "out of memory for a hold");
+    int rc = lk__thread_start(&dog->thread, "lk-watchdog", dog->run, dog);
+    if (rc != 0)
+        return rc;
+    dog->running = true;
+    lk__node_want(dog->node, LK__LANE_RENEWALS);
+    return 0;
+}
+
+int lk__watchdog_start(struct lk__watchdog *dog)
+{
+    if (dog->running)
+        return 0;
+    lk__watchdog_lock(dog);
+    int rc = start(dog);
+    lk__mu_unlock(&dog->mu);
+    return rc;
+}
+
+/* With a sanitizer no block is kept, so that it sees uses of one that was freed. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { KEEPS = 0 };
+#else
+enum { KEEPS = 1 };
+#endif
+
+void *lk__watchdog_alloc(struct lk__watchdog *dog, size_t size)
+{
+    size_t *kept = atomic_exchange(&dog->kept, NULL); /* it begins with its size */
+    if (kept != NULL && *kept == size)
+        return memset(kept, 0, size);
+    lk__free(kept);
+    return lk__alloc(size);
+}
+
+void lk__watchdog_free(struct lk__watchdog *dog, void *memory, size_t size)
+{
+    *(size_t *)memory = size;
+    lk__free(KEEPS ? atomic_exchange(&dog->kept, memory) : memory);
 }
 
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)

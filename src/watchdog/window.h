@@ -2,8 +2,8 @@
 /*
  * window.h - requests of the watchdog that are under way: so many slots and bytes; for the files of this folder
  *
- * At a round trip of 100 ms the slots are enough for 10,000 renewals a second one by one, and for thirty times as many in
- * batches.
+ * At a round trip of 100 ms the slots are enough for 10,000 renewals a second one by one, and for thirty times as many
+ * in batches.
  */
 #ifndef LK__WINDOW_H
 #define LK__WINDOW_H
@@ -66,8 +66,6 @@ int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__in
 
 /* --- all under dog->mu --------------------------------------------------------------------------------------------- */
 
-/* Make its slots: 0 or ENOMEM. */
-int lk__window_make(struct lk__window *window);
 /* May no more be under way, with that node? */
 bool lk__window_isfull(struct lk__watchdog *dog, struct lk__node *at);
 /* With any? */

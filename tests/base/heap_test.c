@@ -8,38 +8,8 @@
 #include "base/base.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { TIMERS = 200, OPERATIONS = 100000 };
-
-/* --- memory.c of this program, to be refused memory ----------------------------------------------------- */
-
-static bool refuse;
-
-void *lk__alloc(size_t size)
-{
-    return refuse ? NULL : calloc(1, size);
-}
-
-void *lk__realloc(void *memory, size_t size)
-{
-    return refuse ? NULL : realloc(memory, size);
-}
-
-char *lk__strdup(const char *text)
-{
-    return refuse ? NULL : strdup(text);
-}
-
-void lk__free(void *memory)
-{
-    free(memory);
-}
-
-void lk_free(void *memory)
-{
-    lk__free(memory);
-}
 
 /* --- the model: an unordered list of what is set -------------------------------------------------------- */
 
@@ -56,34 +26,51 @@ static int64_t earliest(void)
     return due_us;
 }
 
-/* Each timer knows its place, and no parent comes after its child. */
-static void expect_order(const struct lk__heap *heap)
+/* How many timers are below that one; each knows who is before it, and comes no earlier than its parent. */
+static size_t expect_order(const struct lk__timer *parent)
 {
-    for (size_t i = 0; i < heap->count; i++) {
-        assert_int_equal(heap->timers[i]->place, i + 1);
-        assert_true(i == 0 || heap->timers[(i - 1) / 2]->due_us <= heap->timers[i]->due_us);
+    size_t count = 0;
+    const struct lk__timer *before = parent;
+    for (const struct lk__timer *t = parent->child; t != NULL; before = t, t = t->next) {
+        assert_ptr_equal(t->previous, before);
+        assert_true(t->due_us >= parent->due_us);
+        count += 1 + expect_order(t);
     }
+    return count;
+}
+
+static size_t count_of(const struct lk__heap *heap)
+{
+    const struct lk__timer *first = lk__heap_first(heap);
+    if (first == NULL)
+        return 0;
+    assert_ptr_equal(first->previous, first);
+    assert_null(first->next);
+    return 1 + expect_order(first);
 }
 
 static void expect_as_model(const struct lk__heap *heap)
 {
-    size_t count = 0;
-    for (int i = 0; i < TIMERS; i++) {
-        count += set[i];
-        assert_int_equal(timers[i].place != 0, set[i]);
-    }
-    assert_int_equal(heap->count, count);
-    if (count == 0)
-        assert_null(lk__heap_first(heap));
+    for (int i = 0; i < TIMERS; i++)
+        assert_int_equal(lk__timer_isset(&timers[i]), set[i]);
+    if (lk__heap_first(heap) == NULL)
+        assert_int_equal(earliest(), LK__NEVER);
     else
         assert_int_equal(lk__heap_first(heap)->due_us, earliest());
+}
+
+static void expect_count(const struct lk__heap *heap)
+{
+    size_t count = 0;
+    for (int i = 0; i < TIMERS; i++)
+        count += set[i];
+    assert_int_equal(count_of(heap), count);
 }
 
 static void any_operations_keep_the_earliest_first(void)
 {
     struct lk__heap heap = { 0 };
     srandom(1);
-    assert_lk(0, lk__heap_reserve(&heap, TIMERS));
     for (int n = 0; n < OPERATIONS; n++) {
         int i = (int)(random() % TIMERS);
         /* Phases that fill and phases that empty it; few different moments, so that many are equal. */
@@ -91,7 +78,7 @@ static void any_operations_keep_the_earliest_first(void)
         if (random() % 10 < (filling ? 8 : 3)) {
             lk__heap_set(&heap, &timers[i], random() % 50);
             set[i] = true;
-        } else if (random() % 4 == 0 && heap.count > 0) {
+        } else if (random() % 4 == 0 && lk__heap_first(&heap) != NULL) {
             i = (int)(lk__heap_first(&heap) - timers);
             lk__heap_remove(&heap, &timers[i]);
             set[i] = false;
@@ -100,10 +87,9 @@ static void any_operations_keep_the_earliest_first(void)
             set[i] = false;
         }
         if (n % 50 == 0)
-            expect_order(&heap);
+            expect_count(&heap);
         expect_as_model(&heap);
     }
-    lk__heap_free(&heap);
 }
 
 static void timers_come_out_in_order(void)
@@ -113,7 +99,6 @@ static void timers_come_out_in_order(void)
     struct lk__timer some[COUNT] = { 0 };
     struct lk__heap heap = { 0 };
     int64_t last_us = INT64_MIN;
-    assert_lk(0, lk__heap_reserve(&heap, COUNT));
     for (int i = 0; i < COUNT; i++)
         lk__heap_set(&heap, &some[i], dues_us[i]);
     for (int i = 0; i < COUNT; i++) {
@@ -123,45 +108,9 @@ static void timers_come_out_in_order(void)
         lk__heap_remove(&heap, first);
     }
     assert_null(lk__heap_first(&heap));
-    lk__heap_free(&heap);
-}
-
-/* Renewals must not fail for want of memory: room is made while it is still somebody's answer to give. */
-static void reserved_room_is_enough_to_set_that_many(void)
-{
-    struct lk__timer many[100] = { 0 };
-    struct lk__heap heap = { 0 };
-    for (size_t total = 1; total <= 100; total++) {
-        assert_lk(0, lk__heap_reserve(&heap, total));
-        assert_true(heap.capacity >= total);
-        refuse = true;
-        lk__heap_set(&heap, &many[total - 1], (int64_t)(1000 - total));
-        refuse = false;
-        assert_ptr_equal(lk__heap_first(&heap), &many[total - 1]);
-    }
-    lk__heap_free(&heap);
-    assert_int_equal(heap.capacity, 0);
-}
-
-static void without_memory_the_heap_stays_as_it_was(void)
-{
-    struct lk__timer timer = { 0 };
-    struct lk__heap heap = { 0 };
-    assert_lk(0, lk__heap_reserve(&heap, 1));
-    lk__heap_set(&heap, &timer, 5);
-    struct lk__heap before = heap;
-    refuse = true;
-    int enough = lk__heap_reserve(&heap, heap.capacity), more = lk__heap_reserve(&heap, heap.capacity + 1);
-    refuse = false;
-    assert_int_equal(enough, 0); /* it is there already */
-    assert_int_equal(more, ENOMEM);
-    assert_memory_equal(&heap, &before, sizeof heap);
-    assert_ptr_equal(lk__heap_first(&heap), &timer);
-    lk__heap_free(&heap);
 }
 
 int main(void)
 {
-    return plain_run(any_operations_keep_the_earliest_first, timers_come_out_in_order,
-                     reserved_room_is_enough_to_set_that_many, without_memory_the_heap_stays_as_it_was);
+    return plain_run(any_operations_keep_the_earliest_first, timers_come_out_in_order);
 }

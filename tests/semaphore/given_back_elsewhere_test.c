@@ -25,8 +25,12 @@ static void count_warnings(void *arg, int level, const char *line)
 
 static size_t holds_of(lk_client_t *client)
 {
+    struct lk__link *lists[] = { &client->dog.leases, &client->dog.lost };
+    size_t holds = 0;
     lk__mu_lock(&client->dog.mu);
-    size_t holds = client->dog.reserved;
+    for (int i = 0; i < 2; i++)
+        for (struct lk__link *l = lk__list_first(lists[i]); l != NULL; l = lk__list_next(lists[i], l))
+            holds++;
     lk__mu_unlock(&client->dog.mu);
     return holds;
 }

@@ -104,7 +104,7 @@ static void renewals_go_on(struct world *w)
     lk__mu_lock(&client->dog.mu);
     for (int i = 0; i < MANY; i++) {
         atomic_store(&leases[i]->valid_until_us, end_us);
-        lk__heap_set(&client->dog.heap, &leases[i]->timer, end_us);
+        lk__heap_set(&client->dog.heap, &leases[i]->release.timer, end_us);
     }
     client->dog.asleep_us = 0;
     lk__eventfd_set(client->dog.wake_fd);
