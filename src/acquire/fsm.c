@@ -205,7 +205,7 @@ static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
         if (has_duplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
         int64_t lasts_us = since_us + lease_ms * 1000;
-        int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000 - a->set.skew_ms * INT64_C(1000);
+        int64_t valid_until_us = lk__valid_until(a->anchor_us, lasts_us, a->set.skew_ms);
         if (valid_until_us > now_us) {
             a->result.claimed = true;
             a->result.first_us = a->anchor_us + since_us + lease_ms * 1000 / 3;
@@ -222,7 +222,7 @@ static struct lk__step on_granted(struct lk__acquirefsm *a, int64_t now_us, int6
 {
     struct lk__grant grant = { asked->server_us, a->set.lease_ms, (uint64_t)asked->token,
                                asked->verdict == LK__GRANTED_OWNERDEAD, asked->epoch };
-    int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms, a->set.skew_ms);
+    int64_t valid_until_us = lk__valid_until(sent_us, a->set.lease_ms * 1000, a->set.skew_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return leave(a, now_us, a->limit_code);

@@ -26,11 +26,6 @@ static int64_t guard_us(int64_t lasts_us, int64_t skew_ms)
     return lasts_us / 100 + 2000 + skew_ms * 1000;
 }
 
-int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms)
-{
-    return guard_us(lease_ms * 1000, skew_ms);
-}
-
 /*
  * The promise: nobody else is granted it before. The server sets the lease after the request was sent, and keeps it for
  * `lasts_us` of its own time. These are at least lasts_us - lasts_us / 100 of ours. So it ends there no earlier than

@@ -194,7 +194,6 @@ int64_t lk__valid_until(int64_t sent_us, int64_t lasts_us, int64_t skew_ms);
 int64_t lk__ended_by(int64_t until_us, int64_t lasts_us, int64_t skew_ms);
 /* Until when the lease can be trusted, if a request with `lease_ms` is sent at `sent_us`. */
 int64_t lk__lease_validuntil(const struct lk__lease *lease, int64_t sent_us, int64_t lease_ms);
-int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms);
 
 /* --- quorum.c: a lease that several servers have ------------------------------------------------------------------ */
 
