@@ -23,8 +23,8 @@ static void a_round_is_a_command_for_each_party(struct world *w)
 {
     static struct worker crowd[CROWD];
     world_allow(w, "latchkey:*:{stage}");
-    lk_client_t *many = world_client(w, "lease=60s&poll=20s");
-    lk_client_t *last = world_client(w, "lease=60s&poll=20s");
+    lk_client_t *many = world_client(w, "lease=60s&poll=20s&command_timeout=15s");
+    lk_client_t *last = world_client(w, "lease=60s&poll=20s&command_timeout=15s");
     for (int count = 1; count <= CROWD; count *= 10) {
         lk_barrier_t *theirs = world_barrier(w, many, "stage", (unsigned)count + 1, NULL);
         lk_barrier_t *mine = world_barrier(w, last, "stage", (unsigned)count + 1, NULL);

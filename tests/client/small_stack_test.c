@@ -828,7 +828,7 @@ static void begin_world(struct world *w, const char *options)
 #define FITS(calls)                                                                                                    \
     static void calls##_fit(struct world *w)                                                                           \
     {                                                                                                                  \
-        begin_world(w, "lease=30s&connect_timeout=20s");                                                               \
+        begin_world(w, "lease=30s&connect_timeout=20s&command_timeout=8s");                                                               \
         on_a_small_stack(calls);                                                                                       \
     }
 
@@ -845,7 +845,7 @@ FITS(closed_with_holds)
 static void calls_of_a_client_fit(struct world *w)
 {
     static char path[128];
-    begin_world(w, "lease=30s&connect_timeout=20s");
+    begin_world(w, "lease=30s&connect_timeout=20s&command_timeout=8s");
     snprintf(path, sizeof path, "%s/client.json", w->dir);
     FILE *json = fopen(path, "we");
     fprintf(json, "{\"path\": \"%s\"}", w->socket);
@@ -885,7 +885,7 @@ static void redlocks_fit(struct world *w)
     begin_world(w, "lease=30s");
     struct quorum *q = quorum_begin(w, QUORUM);
     static char kept[1200];
-    snprintf(kept, sizeof kept, "%s", quorum_url(q, "lease=30s&connect_timeout=20s"));
+    snprintf(kept, sizeof kept, "%s", quorum_url(q, "lease=30s&connect_timeout=20s&command_timeout=8s"));
     quorum = kept;
     on_a_stack_of(REDLOCK_STACK, redlocks);
 }

@@ -567,8 +567,8 @@ static bool is_announced(struct failover *f, int old)
     return false;
 }
 
-/* A Sentinel whose clock jumped, as it seems on a busy machine, does nothing for 30 s. */
-enum { ELECTED_WITHIN_MS = FAILOVER_WITHIN_MS + 30000 };
+/* A Sentinel whose clock jumped, as it seems on a busy machine, does nothing for 30 s, and then its clock may jump again. */
+enum { ELECTED_WITHIN_MS = FAILOVER_WITHIN_MS + 4 * 30000 };
 
 int failover_await(struct failover *f, int old, int64_t *at_ms)
 {
