@@ -391,6 +391,28 @@ static void judge_each(const struct shared *shared, unsigned number, struct call
          kind_names[shared->objects[number].kind], shared->objects[number].name, (long long)ms, (long long)most_ms);
 }
 
+/*
+ * One that stands still had asked just before, and its ask was answered: then it has more than a claim, and does not know.
+ * The server is asked whether somebody has whom the court does not know.
+ */
+static bool is_held_unknowingly(const struct shared *shared, unsigned number, const struct taken *taken)
+{
+    const struct object *object = &shared->objects[number];
+    for (unsigned i = 0; i < shared->machine_count; i++) {
+        const struct machine *machine = &shared->machines[i];
+        if (machine->life != FROZEN || !machine->waited_for[number] || object->kind == COUNTING || object->kind == LEASED)
+            continue;
+        int64_t held = world_int(machine->w, "EVAL %s 2 %s latchkey:rw:{%s} %lld",
+                                 "if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) then return 1 end "
+                                 "local t = redis.call('TIME') "
+                                 "return redis.call('ZCOUNT', KEYS[2], t[1] * 1000 + t[2] / 1000 + ARGV[1], '+inf')",
+                                 object->name, object->name, (long long)claim_ms(object, machine));
+        if (held > (int64_t)taken->readers + taken->writes)
+            return true;
+    }
+    return false;
+}
+
 /* Nothing stays free while somebody waits for it. */
 static void judge(struct shared *shared, unsigned number)
 {
@@ -419,6 +441,10 @@ static void judge(struct shared *shared, unsigned number)
         object->open_ns = now_ns;
     int64_t since_ns = latest(latest(object->open_ns, ready_since_ns), shared->disturbed_ns);
     int64_t free_ms = (now_ns - since_ns) / NS_PER_MS, most_ms = bound_ms(shared, number, since_ns, now_ns);
+    if (free_ms > most_ms && is_held_unknowingly(shared, number, &taken)) {
+        object->open_ns = 0;
+        return;
+    }
     if (free_ms > most_ms)
         tell(shared, number);
     must(free_ms <= most_ms, "%s %s is free for %lld ms while somebody waits for it; %lld ms are promised",
