@@ -522,7 +522,7 @@ typedef struct lk_rwlockinfo {
     int mode;                 /* LK_RWLOCK_FREE, _READING, _WRITING */
     int recoverable;          /* 0: robust, given back unrepaired */
     unsigned readers;         /* threads that read; a writer is none, also if it reads */
-    unsigned waiters;         /* places in the queue; counted up to 10,000 */
+    unsigned waiters;         /* places in the queues */
     unsigned waiting_writers; /* of these */
     int64_t remaining_ms;     /* until the last lease on the server ends; 0 when free */
     uint64_t token;           /* last one granted; 0: none in the last day */
@@ -545,10 +545,9 @@ typedef struct lk_rwlockinfo {
 LK_API LK_SHOULD_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
 
 /*
- * Who waits for `rw`, in the order of the queue, each thread or owner with LK_WANTS_READ or
+ * Who waits for `rw`, in order of arrival, each thread or owner with LK_WANTS_READ or
  * LK_WANTS_WRITE; of readers of a client that come in a row the one that asks for all.
- * A waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn, and with
- * _PHASE_FAIR as long as no reader comes.
+ * With LK_RWLOCK_PREFER_FAIR a waiter's index is its turn.
  *
  *   waiters   room for `capacity` of them; NULL with a capacity of 0
  *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with

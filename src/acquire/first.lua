@@ -11,19 +11,19 @@ local function terms_of_first(alive, first, id, now)
 end
 
 -- The first waiter does not have it: its lease could not be set, or its client does not listen, or (0) there is another holder.
-local function take_back(ends, queue, alive, first)
+local function take_back(ends, queue, alive, first, other)
     if type(ends) == 'table' then
         error(ends)
     elseif ends == 1 then
-        silence(queue, alive, first)
+        silence(queue, alive, first, other)
     end
     return false
 end
 
 -- The first waiter has it, and waits no more. To give back is a sign of life.
-local function leave_first(queue, alive, first, id, claim_ms, lives, now)
+local function leave_first(queue, alive, first, id, claim_ms, lives, now, other)
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
-    if redis.call('EXISTS', queue) == 0 then
+    if redis.call('EXISTS', queue, other or queue) == 0 then
         redis.call('DEL', alive)
         return
     end

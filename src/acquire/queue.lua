@@ -9,6 +9,8 @@
 -- claim that nobody confirms ends a silent client, and its waiters leave the queue as scripts meet them. A waiter that asks
 -- again brings its arrival, and regains its place.
 --
+-- A read-write lock has two queues, one of them the `other`, with one key `alive`.
+--
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
 -- A client is the first part of its waiters' ids.
@@ -37,25 +39,33 @@ local function give_sign(alive, id, now, terms)
 end
 
 -- Look at some entries, and delete those that ended. Each new client does so, hence about an eighth are of clients that left.
+-- Fields with other names are no clients.
 local function tidy_alive(alive, now)
     local some = redis.call('HRANDFIELD', alive, '8', 'WITHVALUES')
     for i = 1, #some, 2 do
-        if life_of(some[i + 1]) < now / 1000 then
+        if #some[i] == 32 and life_of(some[i + 1]) < now / 1000 then
             redis.call('HDEL', alive, some[i])
         end
     end
 end
 
--- Take `id` out of the queue. With the last waiter goes the other key.
-local function remove(queue, alive, id)
-    if redis.call('ZREM', queue, id) == 1 and redis.call('EXISTS', queue) == 0 then
+-- The last waiter left: nobody needs the signs of life any more.
+local function forget_if_empty(queue, alive, other)
+    if redis.call('EXISTS', queue, other or queue) == 0 then
         redis.call('DEL', alive)
     end
 end
 
+-- Take `id` out of the queue.
+local function remove(queue, alive, id, other)
+    if redis.call('ZREM', queue, id) == 1 then
+        forget_if_empty(queue, alive, other)
+    end
+end
+
 -- Its owner gives something back, or gives up, which is a sign of life of its client.
-local function leave(queue, alive, id, now)
-    remove(queue, alive, id)
+local function leave(queue, alive, id, now, other)
+    remove(queue, alive, id, other)
     local terms = string.match(redis.call('HGET', alive, client_of(id)) or '', '^%d+ (.*)$')
     if terms then
         give_sign(alive, id, now, terms)
@@ -89,7 +99,12 @@ local DROPPED_MAX = 128 -- by one script: others wait while it runs
 -- leave the queue. Returns nil if there are more of them than this script may drop, which `dropped` of the round counts.
 local function next_batch(round, queue, alive, at, size, now)
     while true do
-        local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
+        local gone, batch = {}, nil
+        if round.before then
+            batch = redis.call('ZRANGE', queue, '-inf', '(' .. round.before, 'BYSCORE', 'LIMIT', at, size)
+        else
+            batch = redis.call('ZRANGE', queue, at, at + size - 1)
+        end
         local lives = lives_of(alive, batch)
         for i, id in ipairs(batch) do
             if life_of(lives[i]) <= now / 1000 then
@@ -98,7 +113,7 @@ local function next_batch(round, queue, alive, at, size, now)
         end
         if #gone == 0 then
             if #batch == 0 and at == 0 and round.dropped then
-                redis.call('DEL', alive)
+                forget_if_empty(queue, alive, round.other)
             end
             return batch, lives
         elseif (round.dropped or 0) >= DROPPED_MAX then
@@ -172,31 +187,30 @@ local function shorten(alive, id, entry, claim_ms, now)
 end
 
 -- The client of `id` does not receive what it should: its waiters are dropped, and come again with their next asks.
-local function silence(queue, alive, id)
+local function silence(queue, alive, id, other)
     redis.call('HDEL', alive, client_of(id))
-    remove(queue, alive, id)
+    remove(queue, alive, id, other)
 end
 
 -- Offer what is free to a waiter. Returns true: the waiter has it, and was told or will find it · false: its client does not
--- listen, and it left the queue · else what take() returned.
+-- listen, and it left the queue · nil: it does not fit.
 --
--- round  one hand-over: queue, alive, now; take(id, claim, round, quiet) writes a waiter as owner and returns the words of
---        its message, nil: neither this waiter nor any after it, 'pass': pass it over, false: its client does not listen;
---        undo(id, round) takes that back; free, nil or how much is left, which take() and undo() count
+-- round  one hand-over: queue, alive, now, and nil or other and before, the arrival of the first waiter that is not meant;
+--        take(id, claim, round, quiet) writes a waiter as owner and returns the words of its message, nil: neither this
+--        waiter nor any after it fits, false: its client does not listen; undo(id, round) takes that back; free, nil or how
+--        much is left, which take() and undo() count
 local function offer(round, id, entry)
     local _, claim_ms, quiet = life_of(entry)
     local words = round.take(id, claim_ms, round, quiet)
-    if not words or words == 'pass' then
-        if words == false then
-            silence(round.queue, round.alive, id)
-        end
-        return words
-    elseif tell(id, words) or quiet then
+    if words == nil then
+        return nil
+    elseif words and (tell(id, words) or quiet) then
         shorten(round.alive, id, entry, claim_ms, round.now)
         return true
+    elseif words then
+        round.undo(id, round)
     end
-    round.undo(id, round)
-    silence(round.queue, round.alive, id)
+    silence(round.queue, round.alive, id, round.other)
     return false
 end
 
@@ -234,27 +248,26 @@ end
 --
 -- Returns `shut` as well.
 local function hand_over(round, asker, lease_ms, several)
-    local queue, alive, now, at, size, reached = round.queue, round.alive, round.now, 0, 4, nil
+    local queue, alive, size, reached = round.queue, round.alive, 4, nil
     while not round.shut do
-        local batch, lives = next_batch(round, queue, alive, at, size, now)
+        local batch, lives = next_batch(round, queue, alive, 0, size, round.now)
         if not batch and leave_the_rest(round, queue) then
             round.shut = true
-            return reached, round.shut
+            break
         elseif not batch then
-            batch, lives = next_batch(round, queue, alive, at, size, now)
+            batch, lives = next_batch(round, queue, alive, 0, size, round.now)
         end
-        local passed, dropped = 0, false
+        local dropped = false
         for i, id in ipairs(batch) do
+            local has
             if id == asker and not several then
                 return id
-            end
-            local has
-            if id == asker then
+            elseif id == asker then
                 has = round.take(id, lease_ms, round)
             elseif may_go_on(round, id, lives[i]) then
                 has = offer(round, id, lives[i])
             elseif not round.shut then
-                silence(queue, alive, id)
+                silence(queue, alive, id, round.other)
                 has = false
             end
             if has == nil then
@@ -262,24 +275,21 @@ local function hand_over(round, asker, lease_ms, several)
             elseif has == false then
                 dropped = true -- and others of its client are with the next batch
                 break
-            elseif has == 'pass' then
-                passed = passed + 1
-            else
-                round.given = (round.given or 0) + 1
-                remove(queue, alive, id)
-                if not several then
-                    return id
-                end
-                reached = id == asker and id or reached
-                if round.free == 0 then
-                    return reached, round.shut
-                end
+            end
+            round.given = (round.given or 0) + 1
+            remove(queue, alive, id, round.other)
+            if not several then
+                return id
+            end
+            reached = id == asker and id or reached
+            if round.free == 0 then
+                return reached, round.shut
             end
         end
         if not dropped and #batch < size then
             return reached, round.shut
         end
-        at, size = at + passed, dropped and size or 64
+        size = dropped and size or 64
     end
-    return nil, true
+    return reached, round.shut
 end

@@ -43,9 +43,6 @@ end
 local function waiting(family, name)
     local waiters = redis.call('ZCARD', ours('queue:' .. family, name))
     local arrived = tonumber(redis.call('ZRANGE', ours('queue:' .. family, name), 0, 0, 'WITHSCORES')[2] or '')
-    if arrived and arrived < 0 then
-        arrived = arrived + 4503599627370496 -- it stands in front of others
-    end
     return waiters, waiters > 0 and since(arrived) or -1
 end
 
@@ -92,7 +89,9 @@ end
 local function add_rwlock(name)
     local object = { state = robust('rw', name) or FREE, token = last_token(name) }
     local first, holders, _, last = leases(ours('rw', name))
-    object.waiters, object.waited = waiting('rw', name)
+    local readers, reader_waited = waiting('readers', name)
+    local writers, writer_waited = waiting('writers', name)
+    object.waiters, object.waited = readers + writers, math.max(reader_waited, writer_waited)
     if first then
         object.state = string.sub(first, -2) == ':w' and EXCLUSIVE or SHARED
         object.holders, object.holder, object.left = holders, first, last - now_ms
@@ -166,8 +165,9 @@ local families = {
     ['queue:mutex'] = { MUTEX, add_mutex, { '' } },
     ['robust:mutex'] = { MUTEX, add_mutex, { '', 'queue:mutex' } },
     ['rw'] = { RWLOCK, add_rwlock, {} },
-    ['queue:rw'] = { RWLOCK, add_rwlock, { 'rw' } },
-    ['robust:rw'] = { RWLOCK, add_rwlock, { 'rw', 'queue:rw' } },
+    ['queue:readers'] = { RWLOCK, add_rwlock, { 'rw' } },
+    ['queue:writers'] = { RWLOCK, add_rwlock, { 'rw', 'queue:readers' } },
+    ['robust:rw'] = { RWLOCK, add_rwlock, { 'rw', 'queue:readers', 'queue:writers' } },
     ['total'] = { PERMITS, add_permits, {} },
     ['permits'] = { PERMITS, add_permits, { 'total' } },
     ['total:sem'] = { SEM, add_sem, {} },

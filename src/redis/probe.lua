@@ -65,9 +65,9 @@ local calls = {
 local families = {
     [NEEDED] = { 'queue:mutex', 'alive:mutex', 'robust:mutex', 'settings:mutex' },
     [OTHER] = {
-        'rw', 'queue:rw', 'alive:rw', 'robust:rw', 'claims', 'queue:sem', 'alive:sem', 'total:sem', 'users:sem', 'permits', 'total',
-        'queue:permits', 'alive:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
-        'run', 'done', 'barrier', 'parties', 'past', 'who',
+        'rw', 'queue:readers', 'queue:writers', 'alive:rw', 'robust:rw', 'claims', 'queue:sem', 'alive:sem', 'total:sem',
+        'users:sem', 'permits', 'total', 'queue:permits', 'alive:permits', 'users:permits', 'settings:rw', 'settings:sem',
+        'opened', 'users:latch', 'once', 'run', 'done', 'barrier', 'parties', 'past', 'who',
         'cond', 'queue:cond', 'alive:cond', 'moved:cond',
     },
 }

@@ -23,7 +23,7 @@ void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args
         .suffix = write ? ":w" : ":r",
     };
     lk__acquire_plan(acquire);
-    unsigned flags = block->ask_flags | (acquire->try_only ? LK__RWLOCK_TRY : 0);
+    unsigned flags = acquire->try_only ? LK__RWLOCK_TRY : 0;
     *args = (struct lk__rwlock_acquire_args){ .lease_ms = acquire->asked_ms, .flags = block->release.flags | flags };
     acquire->ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, args);
 }

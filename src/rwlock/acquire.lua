@@ -3,7 +3,8 @@
 -- uses:     admit holders queue token
 -- keys:     holders zset                owner id -> end of its lease: who holds it
 --           token string                the last fencing token
---           queue zset, alive hash       the wait queue and its liveness, see queue.lua
+--           readers zset, writers zset   the wait queues, see admit.lua ...
+--           alive hash                   ... and their liveness, see queue.lua
 --           mark string                 the robust mark, see holders.lua
 -- args:     lease_ms digits
 -- flags:    try robust shared           shared: its token, with Redisson
@@ -12,13 +13,13 @@
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases
---           BEHIND arrival number, left_ms ms, ours text      see place_of_ours()
+--           BEHIND arrival number, left_ms ms, ours text      see line_up()
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE FULL
 --           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
-local there = redis.call('EXISTS', holders, queue)
+local there = redis.call('EXISTS', holders, readers, writers)
 if there == 0 and arrival == 0 and not robust then -- most of all asks, so they meet nothing before this
     local fresh = is_writer(id) and next_token(token, now, now_text, shared) or READERS_TOKEN
     put(holders, id, lease_ms, now)
@@ -28,40 +29,28 @@ end
 local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
 local left = first[1] and first[2] - math.floor(now / 1000) or 0
 local fresh_waiter = left > 0 and arrival == 0 and not (again or try or tell_holder)
-local usual = fresh_waiter and not (robust or readers_first or writers_first)
-local writing, writes = usual and is_writer(first[1]), usual and is_writer(id)
-if usual and there == 1 and not (writing or writes) then -- readers have it, and nobody waits
+if fresh_waiter and there == 1 and not (robust or is_writer(id) or is_writer(first[1])) then
     if redis.call('ZCARD', holders) >= READERS_MAX then
         return answer(FULL)
     end
-    put(holders, id, lease_ms, now, true)
+    put(holders, id, lease_ms, now, true) -- others read, and nobody waits
     return brief(GRANTED, READERS_TOKEN)
 end
 
-if there == 2 and usual and not writes then
-    local before, ours
-    if phase_fair and not writing then
-        before, ours = place_behind_writer(queue, id)
-    else
-        before, ours = place_of_ours(queue, id, phase_fair)
-    end
+local lock = { holders = holders, token = token, readers = readers, writers = writers, alive = alive, mark = mark,
+    lease_ms = lease_ms, now_text = now_text, robust = robust, shared = shared, tries = try,
+    order = readers_first and 'reader' or writers_first and 'writer' or phase_fair and 'phase' or 'fair' }
+local queue, other = queues_of(lock, id)
+local shares, ours = fresh_waiter and not is_writer(id), nil
+if fresh_waiter and not robust and (is_writer(id) or is_writer(first[1])) then -- it could not come in
+    arrival, ours = line_up(lock, id, 0, now, terms, there == 1, shares)
+    left = is_writer(first[1]) and left or left_ms(holders, now)
     if ours then
-        return answer(BEHIND, before, writing and left or left_ms(holders, now), ours)
+        return answer(BEHIND, arrival, left, ours)
+    elseif phase_fair and not is_writer(first[1]) then
+        end_turn_of_readers(lock)
     end
-end
-
-if writing or writes then -- most of those that have to wait: nobody behind them could come in
-    local known, number, place
-    if there == 1 then
-        known = false
-    end
-    if phase_fair and not writes then
-        number = stand_in_front(queue, alive, id, now, now_text, terms, there == 1)
-        place = there == 2 and redis.call('ZRANK', queue, id)
-    else
-        number, place = enqueue(queue, alive, id, 0, now, now_text, terms, known)
-    end
-    return brief(QUEUED, digits_of(number, now, now_text), writing and left or left_ms(holders, now), place or 0)
+    return brief(QUEUED, digits_of(arrival, now, now_text), left, there > 1 and redis.call('ZRANK', queue, id) or 0)
 end
 
 local alone = there == (first[1] and 1 or 0)
@@ -75,14 +64,10 @@ local open = alone and not mine and not dead and (not holder or not is_writer(id
 if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
     return answer(FULL)
 end
-local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, lease_ms = lease_ms,
-    now_text = now_text, robust = robust, shared = shared, tries = try,
-    prefer = readers_first and 'r' or writers_first and 'w' or 'rw',
-    front = (readers_first or phase_fair) and 'r' or writers_first and 'w' }
 
 local function held(fresh, died)
     if arrival ~= 0 then
-        leave(queue, alive, id, now)
+        leave(queue, alive, id, now, other)
     end
     return died == 1 and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
 end
@@ -90,7 +75,7 @@ end
 if open then
     return held(grant(lock, id, lease_ms, now))
 elseif dead then
-    leave(queue, alive, id, now)
+    leave(queue, alive, id, now, other)
     call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
@@ -105,17 +90,8 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
     return held(fresh, died)
 end
 
-local no_writer = not (first[1] and is_writer(first[1]))
-if phase_fair and no_writer and arrival == 0 and not (alone or try or is_writer(id)) and
-    not put_writer_in_front(queue, alive, now) then
-    lock.front = nil
-end
-local number, ours
-if fresh_waiter and not (alone or is_writer(id)) then
-    number, ours = place_of_ours(queue, id, lock.front == 'r')
-end
-if not (try or ours) then
-    arrival = line_up(lock, id, arrival, now, terms, alone)
+if not try then
+    arrival, ours = line_up(lock, id, arrival, now, terms, alone, shares)
 end
 if not alone then
     local fresh, died = let_in(lock, id, now)
@@ -126,9 +102,8 @@ end
 left = left_ms(holders, now)
 if try then
     return answer(BUSY, left)
-end
-if ours then
-    return answer(BEHIND, number, left, ours)
+elseif ours then
+    return answer(BEHIND, arrival, left, ours)
 end
 local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then

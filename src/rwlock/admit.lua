@@ -1,125 +1,73 @@
--- admit.lua - the wait queue of a read-write lock, and how those in it come in
+-- admit.lua - the two wait queues of a read-write lock, and how those in them come in
 --
 -- uses:     first queue holders token
--- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
--- so that no script has to look for it after all the others. Its scores are arrivals less this number, which is larger
--- than any arrival, and exact in a double.
--- In phase-fair order readers stand in front of writers, as a writer is followed by all readers that came meanwhile. While
--- readers have the lock, the next writer stands in front as well, and new readers behind it: the first of them that comes
--- puts it there. So the queue is in the order of turns, whoever serves it, and nobody has to know whose phase it is.
-local FRONT = 2 ^ 52
+-- Readers have a queue, and writers have one, with one sequence of arrivals. The order says which queue is next:
+--   fair      the one whose first waiter came first
+--   reader, writer    that one, if somebody waits there
+--   phase     after a writer the readers, up to the last that waited when the first of them came in; then a writer. `alive`
+--             has the arrival of that last one as 'turn'. While it has none, a writer was the last one that came in
 
--- A reader that came behind another one of its client, with nobody between them, takes no place of its own: that client
--- has all of them ask, with the other one's number, when that one is in. Returns this number and the id; or nil.
--- `in_front`: readers stand in front of writers.
-local function place_of_ours(queue, id, in_front)
-    local last = in_front and
-        redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES') or
-        redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
-    local ours = last[1]
-    if ours and not is_writer(ours) and client_of(ours) == client_of(id) then
-        return last[2] + (in_front and FRONT or 0), ours
+local function queues_of(lock, id)
+    if is_writer(id) then
+        return lock.writers, lock.readers
+    end
+    return lock.readers, lock.writers
+end
+
+-- The arrival of the last waiter, 0 if there is none, and its id.
+local function last_of(queue)
+    local last = redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
+    return tonumber(last[2] or '0'), last[1]
+end
+
+-- Writers wait while readers have the lock: who comes to read from now on waits for a writer.
+local function end_turn_of_readers(lock)
+    if redis.call('HEXISTS', lock.alive, 'turn') == 0 then
+        redis.call('HSET', lock.alive, 'turn', string.format('%.0f', (last_of(lock.readers))))
     end
 end
 
--- The same for a reader in phase-fair order while readers have the lock: a writer has to be the first of those in front.
--- Where many stand there, it does not look.
-local function place_behind_writer(queue, id)
-    local front = redis.call('ZRANGE', queue, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', '8', 'WITHSCORES')
-    local ours = front[#front - 1]
-    if ours and #front < 16 and is_writer(front[1]) and not is_writer(ours) and client_of(ours) == client_of(id) then
-        return front[#front] + FRONT, ours
-    end
-end
-
--- The score of a newcomer behind all those in front.
-local function last_in_front(queue, now)
-    local last = redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-    return math.max(now - FRONT, last and last + 1 or -FRONT)
-end
-
--- A newcomer stands behind all those in front. `alone`: the queue is empty. Returns its number.
-local function stand_in_front(queue, alive, id, now, now_text, terms, alone)
-    local place = alone and now - FRONT or last_in_front(queue, now)
-    return enqueue(queue, alive, id, place, now, now_text, terms, not alone) + FRONT
-end
-
--- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
-local function line_up(lock, id, arrival, now, terms, alone)
-    local in_front = string.sub(id, -1) == lock.front
-    if in_front and arrival == 0 then
-        return stand_in_front(lock.queue, lock.alive, id, now, lock.now_text, terms, alone)
-    end
-    local place = in_front and arrival - FRONT or arrival
-    local number = enqueue(lock.queue, lock.alive, id, place, now, lock.now_text, terms)
-    return number < 0 and number + FRONT or number
-end
-
--- So many of those in front are looked at, from each end, and so many writers behind them.
-local LOOK_MAX, WRITERS_MAX = 16, 8
-
--- Append the writers among these waiters.
-local function append_writers(writers, ids)
-    for _, id in ipairs(ids) do
-        if is_writer(id) then
-            writers[#writers + 1] = id
+-- Take or keep a place, as enqueue() does; a newcomer stands behind all others. `alone`: nobody waits. Returns its arrival.
+-- A reader that `shares` takes no place behind another one of its client: that client has all of them ask, with the other
+-- one's arrival, when that one is in. Then this arrival is returned, and the id. In fair order no writer may stand between.
+local function line_up(lock, id, arrival, now, terms, alone, shares)
+    local queue, other = queues_of(lock, id)
+    local known
+    if arrival == 0 and alone then
+        arrival, known = now, false
+    elseif arrival == 0 then
+        local last, ours = last_of(queue)
+        local beside = last_of(other)
+        if shares and ours and client_of(ours) == client_of(id) and (lock.order ~= 'fair' or beside < last) then
+            return last, ours
         end
+        arrival, known = math.max(now, last + 1, beside + 1), last > 0
     end
+    return (enqueue(queue, lock.alive, id, arrival, now, lock.now_text, terms, known))
 end
 
--- The writers in front, and the first ones of the others; how many of them are in front, and whether there may be more.
-local function writers_in_line(queue)
-    local writers = {}
-    local front = redis.call('ZRANGE', queue, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', LOOK_MAX)
-    append_writers(writers, front)
-    if #front == LOOK_MAX and #writers == 0 then
-        append_writers(writers, redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', LOOK_MAX))
-    end
-    local in_front = #writers
-    local back = redis.call('ZRANGE', queue, '0', '+inf', 'BYSCORE', 'LIMIT', '0', WRITERS_MAX)
-    append_writers(writers, back)
-    return writers, in_front, #back == WRITERS_MAX
+-- A round is one hand-over, see queue.lua, with more fields: the lock; readers, their number; writing, a writer came in;
+-- full, the next one does not fit; token, died, unmarked: the digits of the token of the first writer tried, whether a
+-- writer died before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once it
+-- is in, and whether a writer died.
+
+-- The arrival of the first waiter; nil: there is none.
+local function first_of(queue)
+    return tonumber(redis.call('ZRANGE', queue, '0', '0', 'WITHSCORES')[2])
 end
 
--- Phase-fair order, and a reader comes while no writer has the lock: the next writer is to stand in front, and the reader
--- behind it. Writers of silent clients do not count, or readers would pass for ever those behind them. Returns false
--- when there are so many of them that the reader has to stand behind all writers.
-local function put_writer_in_front(queue, alive, now)
-    local writers, in_front, more = writers_in_line(queue)
-    local lives = lives_of(alive, writers)
-    for i = 1, #writers do
-        if life_of(lives[i]) * 1000 > now then
-            if i > in_front then
-                redis.call('ZADD', queue, 'XX', string.format('%.0f', last_in_front(queue, now)), writers[i])
-            end
-            return true
-        end
+-- Whether the readers are next, and the arrival of the first one that is not meant, if there is one. `reader` and `writer`
+-- are the first arrivals.
+local function readers_are_next(order, alive, reader, writer)
+    if not (reader and writer) then
+        return reader
+    elseif order == 'phase' then
+        local last = tonumber(redis.call('HGET', alive, 'turn') or math.huge)
+        return reader <= last, last + 1
+    elseif order == 'fair' then
+        return reader < writer, writer
     end
-    return not more
-end
-
--- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
--- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
--- nobody else may come in; token, died, before: the digits of the token of the first writer tried, whether a writer died
--- before it, and the mark until then; asker, who needs no message; mine, mine_died:
--- the asker's token once it is in, and whether a writer died.
-
--- May `id` come in? True · 'pass': `id` is passed over · nil: neither `id` nor any waiter after it may.
-local function may_enter(round, id)
-    if round.writing or round.shut then
-        return nil
-    elseif not string.find(round.modes, string.sub(id, -1), 1, true) then
-        if round.in_front then
-            return nil -- all of the group were tried
-        end
-        return 'pass'
-    elseif is_writer(id) and round.readers > 0 then
-        round.shut = true -- a writer that waits for readers to leave keeps out all after it
-        return nil
-    elseif not is_writer(id) and round.readers >= READERS_MAX then
-        return nil
-    end
-    return true
+    return order == 'reader'
 end
 
 -- Write `id` as holder; returns the digits of its token, and whether a writer died.
@@ -135,15 +83,15 @@ local function admit(round, id, claim_ms)
         put(lock.holders, id, claim_ms, now)
         return round.token, round.died
     end
-    round.before = lock.robust and redis.call('GET', lock.mark)
+    round.unmarked = lock.robust and redis.call('GET', lock.mark)
     round.token, round.died = grant(lock, id, claim_ms, now)
     return round.token, round.died
 end
 
 local function take(id, claim_ms, round)
-    local may = may_enter(round, id)
-    if may ~= true then
-        return may
+    if round.writing or round.readers > 0 and is_writer(id) or round.readers >= READERS_MAX then
+        round.full = true
+        return nil
     end
     local token, died = admit(round, id, claim_ms)
     if id == round.asker then
@@ -160,63 +108,72 @@ local function undo(id, round)
         return
     end
     round.writing = false
-    if round.before then
-        redis.call('SET', lock.mark, round.before)
+    if round.unmarked then
+        redis.call('SET', lock.mark, round.unmarked)
     elseif lock.robust then
         redis.call('DEL', lock.mark)
     end
 end
 
--- A try has the last place of its group.
-local function let_in_group(round, modes, in_front)
-    local lock, asker = round.lock, round.asker
-    round.modes, round.in_front = modes, in_front
-    hand_over(round, asker, lock.lease_ms, true)
-    if asker and lock.tries then
-        take(asker, lock.lease_ms, round)
-    end
-end
-
 -- Let waiters in, as far as the lock is free for them: one writer, or all readers up to a writer that goes before them.
--- Returns the token of the asker if it is in, else nil, and whether a writer
--- died.
-local function let_in(lock, asker, now)
-    local holder = look(lock.holders, now)
+-- `free`: nobody holds it, as a writer left. Returns the token of the asker if it is in, else nil, and whether a writer died.
+local function let_in(lock, asker, now, free)
+    local holder = not free and look(lock.holders, now)
     if holder and is_writer(holder) then
         return nil
     end
-    local round = { queue = lock.queue, alive = lock.alive, now = now, take = take, undo = undo,
-        lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0 }
-    let_in_group(round, lock.prefer, true)
-    if lock.prefer ~= 'rw' then
-        let_in_group(round, lock.prefer == 'r' and 'w' or 'r', false)
+    local round = { alive = lock.alive, now = now, take = take, undo = undo, lock = lock, asker = asker,
+        readers = holder and redis.call('ZCARD', lock.holders) or 0 }
+    local reads, writes = lock.tries and not is_writer(asker), lock.tries and is_writer(asker)
+    while not (round.writing or round.full or round.shut) do
+        local reader = first_of(lock.readers) or reads and math.huge -- who only tries stands behind all others
+        local writer = first_of(lock.writers) or writes and math.huge
+        local read, before = readers_are_next(lock.order, lock.alive, reader, writer)
+        if not (reader or writer) then
+            break
+        elseif (read and reader or writer) == math.huge then
+            take(asker, lock.lease_ms, round)
+            break
+        end
+        round.queue, round.other = lock.writers, lock.readers
+        if read then
+            round.queue, round.other = lock.readers, lock.writers
+        end
+        round.before = read and before and before < math.huge and string.format('%.0f', before) or nil
+        hand_over(round, asker, lock.lease_ms, true)
+    end
+    if lock.order ~= 'phase' then
+        return round.mine, round.mine_died
+    elseif round.writing then
+        redis.call('HDEL', lock.alive, 'turn')
+    elseif round.readers > 0 and redis.call('EXISTS', lock.writers) == 1 then
+        end_turn_of_readers(lock)
     end
     return round.mine, round.mine_died
 end
 
--- What let_in() does for most, when `id` gave back a lock that is not robust: a writer is the first in `line`, and either
--- has the lock now or waits for the last of the readers. False: let_in() has to look.
-local function let_writer_in(holders, token_key, queue, alive, line, id, now, now_text, shared)
-    local first = line[1]
-    if first == id or not is_writer(first) then
-        return false
-    end
+-- What let_in() does for most, when `id` gave back a lock that is not robust, and a writer is next: that has the lock now, or
+-- waits for the last of the readers. False: let_in() has to look.
+local function let_writer_in(holders, token_key, queue, alive, first, id, now, now_text, shared, other, phase_fair)
     local claim_ms, lives = terms_of_first(alive, first, id, now)
     if not claim_ms then
         return false
     elseif not is_writer(id) then
-        local other = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
-        if other[1] then
-            return other[2] * 1000 > now
+        local reader = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
+        if reader[1] then
+            return reader[2] * 1000 > now
         end
     end
     local token = next_token(token_key, now, now_text, shared)
     redis.call('ZADD', holders, math.floor(now / 1000) + claim_ms, first)
     local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
+    if ends == 1 and phase_fair then
+        redis.call('HDEL', alive, 'turn')
+    end
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', holders, first)
-        return take_back(ends, queue, alive, first)
+        return take_back(ends, queue, alive, first, other)
     end
-    leave_first(queue, alive, first, id, claim_ms, lives, now)
+    leave_first(queue, alive, first, id, claim_ms, lives, now, other)
     return true
 end

@@ -1,8 +1,8 @@
 -- downgrade.lua - make a writer a reader without a gap; the readers next in the queue come in, too
 --
 -- uses:     admit holders
--- keys:     holders zset, token string, queue zset, alive hash, mark string    see acquire.lua
--- flags:    robust shared readers_first writers_first
+-- keys:     holders zset, token string, readers zset, writers zset, alive hash, mark string    see acquire.lua
+-- flags:    robust shared readers_first writers_first phase_fair
 -- sent:     id deadline_us lease_ms
 --           unrepaired                  then the mark stays, and tells each who comes until a writer repairs it
 -- verdicts: DONE GONE LATE
@@ -21,10 +21,11 @@ redis.call('ZREM', holders, id)
 if robust and not unrepaired then
     redis.call('DEL', mark)
 end
-if redis.call('EXISTS', queue) == 0 then
+if redis.call('EXISTS', readers, writers) == 0 then
     return answer(DONE)
 end
-local lock = { holders = holders, token = token, queue = queue, alive = alive, mark = mark, now_text = now_text,
-    robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
+local lock = { holders = holders, token = token, readers = readers, writers = writers, alive = alive, mark = mark,
+    now_text = now_text, robust = robust, shared = shared,
+    order = readers_first and 'reader' or writers_first and 'writer' or phase_fair and 'phase' or 'fair' }
 let_in(lock, nil, now)
 return answer(DONE)

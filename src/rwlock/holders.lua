@@ -7,9 +7,8 @@
 -- mark     string, of robust locks only: "<owner id> <token> <1: its previous writer died>" of the last
 --          writer, or "unrecoverable". A mark without a writer means that the writer died.
 --
--- A lock is a table: the five keys, now_text, robust, shared (its token, with Redisson), of an asker lease_ms and tries (it
--- does not queue) and front, the mode of newcomers that stand in front, and prefer: the modes of the group that is served
--- before the other, 'r' or 'w', or 'rw' when neither is preferred.
+-- A lock is a table: the six keys, now_text, robust, shared (its token, with Redisson), order, see admit.lua, and of an asker
+-- lease_ms and tries (it does not queue).
 local READERS_MAX = 100000
 
 local function is_writer(id)

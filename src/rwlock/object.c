@@ -11,7 +11,7 @@ static unsigned flags_of(const struct lk__options *options, int prefer, bool rob
     static const unsigned first[] = { [LK_RWLOCK_PREFER_FAIR] = 0,
                                       [LK_RWLOCK_PREFER_READER] = LK__RWLOCK_READERS_FIRST,
                                       [LK_RWLOCK_PREFER_WRITER] = LK__RWLOCK_WRITERS_FIRST,
-                                      [LK_RWLOCK_PREFER_PHASE_FAIR] = 0 };
+                                      [LK_RWLOCK_PREFER_PHASE_FAIR] = LK__RWLOCK_PHASE_FAIR };
     return first[prefer] | (robust ? LK__RWLOCK_ROBUST : 0) | (options->redisson ? LK__RWLOCK_SHARED : 0);
 }
 
@@ -19,8 +19,6 @@ static bool rwlock_init(struct lk__object *object)
 {
     struct lk__rwlockblock *block = lk__rwlock_block(object);
     block->release.flags = flags_of(object->client->options, object->traits.order, object->traits.robust);
-    if (object->traits.order == LK_RWLOCK_PREFER_PHASE_FAIR) /* which is an order of places: it is all in the queue */
-        block->ask_flags = LK__RWLOCK_PHASE_FAIR;
     return true;
 }
 
@@ -44,7 +42,8 @@ static void read_waiter(lk_waiter_t *waiter)
 static const struct lk__keyspec keys[] = {
     { AT(keys.holders), "latchkey:rw", LK__KEY_OURS, false },
     { AT(keys.token), "redisson_lock_token", LK__KEY_REDISSON, false },
-    { AT(keys.queue), "latchkey:queue:rw", LK__KEY_OURS, false },
+    { AT(keys.readers), "latchkey:queue:readers", LK__KEY_OURS, false },
+    { AT(keys.writers), "latchkey:queue:writers", LK__KEY_OURS, false },
     { AT(keys.alive), "latchkey:alive:rw", LK__KEY_OURS, false },
     { AT(keys.mark), "latchkey:robust:rw", LK__KEY_OURS, false },
 };

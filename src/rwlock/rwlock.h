@@ -23,7 +23,6 @@ struct lk__rwlockblock {
     struct lk__block block;
     struct lk__rwlock_keys keys;
     struct lk__rwlock_release_args release;
-    unsigned ask_flags; /* of an acquire, and of nothing else */
 };
 
 static inline struct lk__rwlockblock *lk__rwlock_block(const struct lk__object *object)

@@ -15,7 +15,7 @@ static const struct row {
     int told;
 } rows[] = { { "mutex", "mutex", "1", 2 },
              { "fair mutex", "mutex", "1", 2 },
-             { "writer", "rw", "1:1:w", 1 },
+             { "writer", "writers", "1:1:w", 1 },
              { "semaphore", "sem", "1:1:1", 2 } };
 
 static struct subject *subject_of(struct world *w, lk_client_t *client, const struct row *row)
@@ -35,7 +35,7 @@ static void deaf_one_waits(struct world *w, const struct row *row)
                 "redis.call('ZADD', KEYS[1], string.format('%.0f', us), id) redis.call('PEXPIRE', KEYS[1], 60000) "
                 "redis.call('HSET', KEYS[2], string.rep('f', 32), string.format('%.0f 5000 3000 0', math.floor(us / 1000) + 5000)) "
                 "redis.call('PEXPIRE', KEYS[2], 60000)",
-                row->key, row->key, row->ending);
+                row->key, alive_of(row->key), row->ending);
 }
 
 static void who_does_not_listen_is_told_once(struct world *w)

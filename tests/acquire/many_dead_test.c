@@ -24,7 +24,8 @@ static const char *queue_of(const struct subject_kind *kind, const char **rest)
     return strstr(name, "mutex") != NULL       ? "mutex"
            : strcmp(name, "semaphore") == 0    ? "sem"
            : strstr(name, "semaphore") != NULL ? "permits"
-                                               : "rw";
+           : strcmp(name, "writer") == 0       ? "writers"
+                                               : "readers";
 }
 
 /* They came before everybody else, and were last heard of long ago. */
@@ -36,7 +37,7 @@ static void bury_in(struct world *w, const char *queue, const char *rest)
                 "    redis.call('ZADD', KEYS[1], i, id) redis.call('HSET', KEYS[2], string.sub(id, 1, 32), '5 5000 3000 0') "
                 "end "
                 "redis.call('PEXPIRE', KEYS[1], 60000) redis.call('PEXPIRE', KEYS[2], 60000)",
-                queue, queue, DEAD, rest);
+                queue, alive_of(queue), DEAD, rest);
 }
 
 static void bury(struct world *w, const struct subject_kind *kind)

@@ -131,10 +131,10 @@ static int64_t leased_permits(struct world *w)
 }
 
 static const struct thing things[] = {
-    { "readers", "rw", make_lock, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY, readers },
-    { "preferred readers", "rw", make_readers_first, write_lock, end_writing, read_lock, end_reading, try_to_read,
+    { "readers", "readers", make_lock, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY, readers },
+    { "preferred readers", "readers", make_readers_first, write_lock, end_writing, read_lock, end_reading, try_to_read,
       EBUSY, readers },
-    { "phase-fair readers", "rw", make_phase_fair, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY,
+    { "phase-fair readers", "readers", make_phase_fair, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY,
       readers },
     { "permits", "sem", make_permits, take_all, give_all, take_one, give_one, try_one, EAGAIN, permits },
     { "leased permits", "permits", make_leased, take_all, give_all, take_one, give_one, try_one, EAGAIN,

@@ -37,12 +37,12 @@ static void begin(struct world *w)
 }
 
 /* Theirs is first in that queue, and was last heard of long ago. */
-static void leave_behind(struct world *w, const char *kind, const char *rest)
+static void leave_behind(struct world *w, const char *queue, const char *rest)
 {
-    world_redis(w, "ZADD latchkey:queue:%s:{thing} 5 %s:9:77%s", kind, listener, rest);
-    world_redis(w, "HSET latchkey:alive:%s:{thing} %s %s", kind, listener, "5 5000 3000 0");
-    world_redis(w, "PEXPIRE latchkey:queue:%s:{thing} 60000", kind);
-    world_redis(w, "PEXPIRE latchkey:alive:%s:{thing} 60000", kind);
+    world_redis(w, "ZADD latchkey:queue:%s:{thing} 5 %s:9:77%s", queue, listener, rest);
+    world_redis(w, "HSET latchkey:alive:%s:{thing} %s %s", alive_of(queue), listener, "5 5000 3000 0");
+    world_redis(w, "PEXPIRE latchkey:queue:%s:{thing} 60000", queue);
+    world_redis(w, "PEXPIRE latchkey:alive:%s:{thing} 60000", alive_of(queue));
 }
 
 static void a_permit_is_taken(struct world *w)
@@ -75,10 +75,10 @@ static void a_lock_is_taken(struct world *w)
     leave_behind(w, "mutex", "");
     assert_lk(0, lk_mutex_trylock(mutex));
     assert_lk(0, lk_mutex_unlock(mutex));
-    leave_behind(w, "rw", ":w");
+    leave_behind(w, "writers", ":w");
     assert_lk(0, lk_rwlock_tryrdlock(rwlock));
     assert_lk(0, lk_rwlock_unlock(rwlock));
-    leave_behind(w, "rw", ":w");
+    leave_behind(w, "writers", ":w");
     assert_lk(0, lk_rwlock_trywrlock(rwlock));
     assert_lk(0, lk_rwlock_unlock(rwlock));
 }

@@ -118,7 +118,7 @@ static void who_may_not_leave_the_queue_is_told_why(struct world *w)
     open_all(w);
     assert_lk(0, lk_rwlock_wrlock(config));
     worker_start(&writer, write_soon, NULL);
-    eventually(world_exists(w, "latchkey:queue:rw:{config}"), 5000);
+    eventually(world_exists(w, "latchkey:queue:writers:{config}"), 5000);
     sleep_ms(300);
     world_redis(w, "ACL SETUSER default -eval -evalsha");
     assert_int_equal(EACCES, worker_join(&writer));

@@ -11,7 +11,8 @@
 /* The helper keys of all kinds; those of other kinds do no harm. */
 static const char *const helpers[] = {
     "redisson_lock_token:{thing}",  "latchkey:queue:mutex:{thing}",   "latchkey:alive:mutex:{thing}",
-    "latchkey:queue:rw:{thing}",    "latchkey:alive:rw:{thing}",       "latchkey:queue:sem:{thing}",
+    "latchkey:queue:readers:{thing}", "latchkey:queue:writers:{thing}", "latchkey:alive:rw:{thing}",
+    "latchkey:queue:sem:{thing}",
     "latchkey:alive:sem:{thing}",    "latchkey:queue:permits:{thing}", "latchkey:alive:permits:{thing}",
     "latchkey:claims:{thing}",      "latchkey:once:{thing}",          "latchkey:settings:mutex:{thing}",
     "latchkey:settings:rw:{thing}", "latchkey:settings:sem:{thing}",

@@ -8,14 +8,13 @@
 #include "object/keys.h"
 
 static const char *const prefixes[] = {
-    "latchkey:queue:mutex", "latchkey:queue:rw",     "latchkey:queue:sem",     "latchkey:queue:permits",
-    "latchkey:alive:mutex",  "latchkey:alive:rw",      "latchkey:alive:sem",      "latchkey:alive:permits",
-    "latchkey:total:sem",   "latchkey:users:sem",    "latchkey:users:permits", "latchkey:robust:mutex",
-    "latchkey:robust:rw",   "latchkey:rw",           "latchkey:permits",       "latchkey:total",
-    "latchkey:claims",      "latchkey:once",         "latchkey:opened",        "latchkey:settings:mutex",
-    "latchkey:settings:rw", "latchkey:settings:sem", "latchkey:queue:cond",    "latchkey:alive:cond",
-    "latchkey:moved:cond",  "latchkey:cond",         "latchkey:barrier",       "latchkey:parties",
-    "latchkey:past",        "latchkey:run",          "latchkey:done",
+    "latchkey:queue:mutex", "latchkey:queue:readers", "latchkey:queue:writers", "latchkey:queue:sem",
+    "latchkey:queue:permits", "latchkey:alive:mutex", "latchkey:alive:rw", "latchkey:alive:sem",
+    "latchkey:alive:permits", "latchkey:total:sem", "latchkey:users:sem", "latchkey:users:permits",
+    "latchkey:robust:mutex", "latchkey:robust:rw", "latchkey:rw", "latchkey:permits", "latchkey:total",
+    "latchkey:claims", "latchkey:once", "latchkey:opened", "latchkey:settings:mutex", "latchkey:settings:rw",
+    "latchkey:settings:sem", "latchkey:queue:cond", "latchkey:alive:cond", "latchkey:moved:cond", "latchkey:cond",
+    "latchkey:barrier", "latchkey:parties", "latchkey:past", "latchkey:run", "latchkey:done",
 };
 static const char *const javas[] = { "redisson_lock_token", "redisson_lock__channel", "redisson_sc" };
 

@@ -25,8 +25,8 @@
  *   clean  phase-fair: a client dies                     -DCLIENTS=3 -DPHASES -DCUTS=0 -DLOSSES=0 -DEXPIRIES=0
  *   clean  phase-fair: a script serves one               -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DROUND=1
  *   clean  phase-fair: everybody is served               -DCLIENTS=2 -DPHASES -DLIVE -DSERVED
- *   found  phase-fair: readers pass the next writer      -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_NO_WRITER_IN_FRONT
- *   found  phase-fair: a reader stands behind all        -DCLIENTS=4 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_STANDS_LAST
+ *   found  phase-fair: readers pass the next writer      -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_NO_TURN
+ *   found  phase-fair: a writer leaves the turn as it is -DCLIENTS=4 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_TURN_STAYS
  *   found  a newcomer passes those whose round is next   -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DROUND=1 -DBUG_READERS_PASS
  *   found  a dead reader is kept alive by others         -DCLIENTS=2 -DLIVE -DSTAYS -DBUG_SHARED_LEASE
  *   found  a reader comes in beside a writer             -DCLIENTS=2 -DBUG_READER_BESIDE_WRITER
@@ -70,10 +70,16 @@ byte arrivals = 0;
 bool writer[CLIENTS]; /* what it wants */
 bool holds[CLIENTS], queued[CLIENTS], silent[CLIENTS];
 byte arrival[CLIENTS];
-bool front[CLIENTS]; /* phase-fair: it stands in front of those for whom this is not so */
 
-#define BACK 100
-#define PLACE(id) (arrival[id] + (front[id] -> 0 : BACK))
+#ifdef PHASES
+/* The readers up to this arrival come in before the next writer; ALL: a writer was the last one that came in. */
+#define ALL 255
+#define BACK 50
+#define PLACE(id) (arrival[id] + (writer[id] -> BACK : (arrival[id] <= turn -> 0 : 2 * BACK)))
+byte turn = ALL;
+#else
+#define PLACE(id) arrival[id]
+#endif
 
 #if defined(PHASES) && CRASHES == 0 && EXPIRIES == 0 && LOSSES == 0 && CUTS == 0
 #define TURNS /* what is claimed of readers that wait */
@@ -196,26 +202,29 @@ inline tell_to_ask(id)
 }
 
 #ifdef PHASES
-#define EXPECTED(id) (queued[id] && writer[id] && !silent[id])
-
-/* put_writer_in_front() of admit.lua. */
-inline put_writer_in_front()
+/* end_turn_of_readers() of admit.lua, while readers hold; a writer that holds begins the next turn. */
+inline keep_turn()
 {
-    next = NOBODY;
     shut = false;
+    next = 0;
     i = 0;
     do
     :: i < CLIENTS ->
-        shut = shut || (EXPECTED(i) && front[i]);
+        shut = shut || (queued[i] && writer[i]);
         if
-        :: EXPECTED(i) && !front[i] && (next == NOBODY || arrival[i] < arrival[next]) -> next = i
+        :: queued[i] && !writer[i] && arrival[i] > next -> next = arrival[i]
         :: else
         fi;
         i++
     :: else -> i = 0; break
     od;
     if
-    :: !shut && next != NOBODY -> arrivals++; arrival[next] = arrivals; front[next] = true
+#ifndef BUG_TURN_STAYS
+    :: writing -> turn = ALL
+#endif
+#ifndef BUG_NO_TURN
+    :: !writing && readers > 0 && shut && turn == ALL -> turn = next
+#endif
     :: else
     fi;
     shut = false;
@@ -226,28 +235,8 @@ inline put_writer_in_front()
 /* After look(). */
 inline enqueue(id)
 {
-#ifdef PHASES
-    if
-    :: !writer[id] && arrival[id] == 0 && !writing ->
-#ifndef BUG_NO_WRITER_IN_FRONT
-        put_writer_in_front()
-#else
-        skip
-#endif
-    :: else
-    fi;
-    if
-    :: !queued[id] ->
-#ifdef BUG_STANDS_LAST
-        front[id] = false
-#else
-        front[id] = !writer[id]
-#endif
-    :: else
-    fi;
 #ifdef TURNS
     due[id] = due[id] || writing;
-#endif
 #endif
     if
     :: arrival[id] == 0 -> arrivals++; arrival[id] = arrivals
@@ -341,10 +330,13 @@ inline serve(asker)
 #ifdef BUG_HEAD_ONLY
             shut = true;
 #endif
-            at = PLACE(next);
-            front[next] = front[next] && !writer[next] /* it comes again with its next ask */
+            at = PLACE(next)
         fi
     od;
+#ifdef PHASES
+    look();
+    keep_turn();
+#endif
     if
     :: rest
     :: !rest -> no_idle_room()
@@ -384,7 +376,12 @@ inline carry_out_ask(id)
     if
     :: holds[id] -> reply(id)
     :: !holds[id] && alone && !BUSY(id) -> in_order(id); holds[id] = true; reply(id)
-    :: !holds[id] && alone && BUSY(id) -> enqueue(id)
+    :: !holds[id] && alone && BUSY(id) ->
+        enqueue(id);
+#ifdef PHASES
+        turn = ALL; /* it went with the last waiter */
+        keep_turn()
+#endif
     :: !holds[id] && !alone -> enqueue(id); serve(id)
     fi;
     readers = 0;

@@ -134,7 +134,8 @@ static void words_quote_a_name_safely(void **state)
 
 static const char *const prefixes[] = {
     "latchkey:queue:mutex",
-    "latchkey:queue:rw",
+    "latchkey:queue:readers",
+    "latchkey:queue:writers",
     "latchkey:queue:sem",
     "latchkey:queue:permits",
     "latchkey:alive:mutex",

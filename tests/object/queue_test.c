@@ -83,8 +83,9 @@ static void readers_and_writers_are_told_apart(struct world *w)
     for (int i = 0; i < 4; i++) {
         assert_int_equal(i % 2 == 0 ? LK_WANTS_WRITE : LK_WANTS_READ, seen[i].wants);
         assert_int_equal(1, seen[i].n);
-        assert_string_equal(seen[i].id, world_str(w, "EVAL %s 1 latchkey:queue:rw:{config} %d",
-                                                  "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]", i));
+        assert_string_equal(seen[i].id, world_str(w, "EVAL %s 1 latchkey:queue:%s:{config} %d",
+                                                  "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]",
+                                                  i % 2 == 0 ? "writers" : "readers", i / 2));
     }
     assert_lk(0, lk_rwlock_unlock(rw));
     for (int i = 0; i < 4; i++)

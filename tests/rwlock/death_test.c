@@ -147,7 +147,7 @@ static void killed_writers_keep_readers_out_for_a_moment(struct world *w)
     assert_lk(0, lk_rwlock_tryrdlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
-    world_allow(w, "latchkey:queue:rw:{config}");
+    world_allow(w, "latchkey:queue:writers:{config}");
     world_allow(w, "latchkey:alive:rw:{config}");
     gate_open(&holder->leave);
     assert_int_equal(0, world_wait(w, reading));

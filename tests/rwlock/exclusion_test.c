@@ -115,7 +115,7 @@ static void run_with(struct world *w, int prefer)
     assert_int_equal(process.guarded->writes, process.guarded->pair[1]);
     assert_true(process.guarded->met > 1);
     assert_false(world_exists(w, "latchkey:rw:{stock}"));
-    assert_false(world_exists(w, "latchkey:queue:rw:{stock}"));
+    assert_int_equal(0, world_rwqueued(w, "stock"));
 }
 
 /* The reason for all of this, whoever is preferred: nobody meets a writer, tokens rise, readers overlap. */

@@ -51,9 +51,9 @@ static void one_more_is_told(struct world *w)
     assert_lk(EAGAIN, lk_rwlock_rdlockfor(config, 100));
     assert_lk(EBUSY, lk_rwlock_trywrlock(config));
     assert_int_equal(READERS_MAX, world_rwholds(w, "config"));
-    assert_int_equal(0, world_int(w, "ZCARD latchkey:queue:rw:{config}"));
+    assert_int_equal(0, world_rwqueued(w, "config"));
     worker_start(&writer, write_once, config);
-    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(ETIMEDOUT, lk_rwlock_rdlockfor(config, 100));
     assert_lk(0, lk_rwlock_forceunlock(config));
     assert_lk(0, worker_join(&writer));

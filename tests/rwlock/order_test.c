@@ -186,7 +186,7 @@ static void a_crowd_comes_in_by_portions(struct world *w)
     int count = 0;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
     assert_lk(0, lk_rwlock_wrlock(near));
-    world_redis(w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:alive:rw:{config} %d %d",
+    world_redis(w, "EVAL %s 2 latchkey:queue:readers:{config} latchkey:alive:rw:{config} %d %d",
                 "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
                 "for i = 1, ARGV[1] + ARGV[2] do "
                 "local id = string.rep(i % 5 == 1 and i <= 46 and 'e' or 'f', 32) .. ':1:' .. i .. ':r' "
@@ -207,7 +207,7 @@ static void a_crowd_comes_in_by_portions(struct world *w)
     assert_int_equal(0, world_rwqueued(w, "config"));
     assert_lk(0, lk_rwlock_unlock(far));
     assert_lk(0, lk_rwlock_forceunlock(near));
-    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:alive:rw:{config}");
+    world_redis(w, "DEL latchkey:queue:readers:{config} latchkey:alive:rw:{config}");
 }
 
 static const char ask_commands[][12] = { "zrange", "zscore", "hmget", "zadd", "zcard", "publish" };
@@ -223,7 +223,7 @@ static int64_t commands_so_far(struct world *w)
 /* Waiters made by hand, alive and deaf, who came ten seconds ago: from number `first` on; none: they are gone. */
 static void crowd_waits(struct world *w, int first, int count, const char *mode)
 {
-    world_redis(w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:alive:rw:{config} %d %d %s",
+    world_redis(w, "EVAL %s 2 latchkey:queue:%s:{config} latchkey:alive:rw:{config} %d %d %s",
                 "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
                 "for i = ARGV[1], ARGV[1] + 2000 do "
                 "local id = string.rep('f', 32) .. ':1:' .. i .. ':' .. ARGV[3] "
@@ -232,7 +232,7 @@ static void crowd_waits(struct world *w, int first, int count, const char *mode)
                 "redis.call('HSET', KEYS[2], string.rep('f', 32), string.format('%.0f 60000 3000 0', us / 1000 + 60000)) "
                 "elseif tonumber(ARGV[2]) == 0 then redis.call('ZREM', KEYS[1], id) "
                 "end end",
-                first, count, mode);
+                mode[0] == 'r' ? "readers" : "writers", first, count, mode);
 }
 
 /* What the server does for one who is preferred and one who is not, while `near` is held for reading. */

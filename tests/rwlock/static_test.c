@@ -120,9 +120,9 @@ static void info_tells_what_the_server_knows(struct world *w)
 
     assert_lk(0, lk_rwlock_rdlock(rw));
     worker_start(&writer, write_once, rw);
-    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     worker_start(&reader, read_once, rw);
-    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 2, 5000);
+    eventually(world_rwqueued(w, "config") == 2, 5000);
     assert_lk(0, lk_rwlock_info(rw, &info));
     assert_int_equal(LK_RWLOCK_READING, info.mode);
     assert_int_equal(1, info.readers);
@@ -157,7 +157,7 @@ static void forceunlock_robs_all_who_hold_it(struct world *w)
     assert_lk(0, lk_rwlock_rdlock(one));
     assert_lk(0, lk_rwlock_rdlock(two));
     worker_start(&writer, write_once, two);
-    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(0, lk_rwlock_forceunlock(two));
     assert_int_equal(0, worker_join(&writer));
     eventually(lk_rwlock_remaining(one, &ms) == ESTALE, 3000); /* at its next renewal */

@@ -151,8 +151,9 @@ static int read_for_times(void *arg)
 
 static bool a_reader_is_first(struct world *w)
 {
-    return world_int(w, "EVAL %s 1 latchkey:queue:rw:{config}",
-                     "return string.sub(redis.call('ZRANGE', KEYS[1], 0, 0)[1] or '', -1) == 'r' and 1 or 0") == 1;
+    return world_int(w, "EVAL %s 2 latchkey:queue:readers:{config} latchkey:queue:writers:{config}",
+                     "local function first(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end "
+                     "return first(KEYS[1]) < first(KEYS[2]) and 1 or 0") == 1;
 }
 
 /* One place for those who are left, behind it the writer, and perhaps those who came late. */
@@ -214,7 +215,7 @@ static void a_lost_queue_is_found_again(struct world *w)
     open_both(w, "lease=20s&poll=300ms");
     assert_lk(0, lk_rwlock_wrlock(far));
     gather(w, LONG_MS);
-    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:alive:rw:{config}");
+    world_redis(w, "DEL latchkey:queue:readers:{config} latchkey:queue:writers:{config} latchkey:alive:rw:{config}");
     assert_lk(0, lk_rwlock_unlock(far));
     eventually(inside() == READERS, 5000);
     all_leave();

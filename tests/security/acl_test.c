@@ -164,7 +164,7 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     assert_lk(0, lk_rwlock_tryrdlock(&same_config));
     assert_lk(0, lk_rwlock_unlock(&same_config));
     worker_start(&writer, write_repaired, &same_config);
-    eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
+    eventually(queue_of(w, "writers", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_info(&config, &info));
     assert_lk(0, lk_rwlock_queue(&config, waiters, sizeof(lk_waiter_t), 4, &count));
     assert_int_equal(1, count);
@@ -184,7 +184,7 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&same_config, 50));
     assert_lk(0, lk_rwlock_token(&config, &token));
     worker_start(&writer, write_repaired, &same_config);
-    eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
+    eventually(queue_of(w, "writers", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_downgrade(&config));
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_int_equal(0, worker_join(&writer));

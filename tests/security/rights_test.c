@@ -106,7 +106,7 @@ static bool is_family(const char *text, size_t length)
     return false;
 }
 
-/* Literals such as "latchkey:queue:rw" or 'redisson_sc', up to a '%' or '{'. */
+/* Literals such as "latchkey:queue:sem" or 'redisson_sc', up to a '%' or '{'. */
 static void add_families(struct words *families, const char *path)
 {
     char *text = source_text(path);

@@ -170,9 +170,14 @@ int64_t world_queued(struct world *w, const char *name)
     return world_int(w, "ZCARD latchkey:queue:mutex:{%s}", name);
 }
 
+const char *alive_of(const char *queue)
+{
+    return strcmp(queue, "readers") == 0 || strcmp(queue, "writers") == 0 ? "rw" : queue;
+}
+
 int64_t world_rwqueued(struct world *w, const char *name)
 {
-    return world_int(w, "ZCARD latchkey:queue:rw:{%s}", name);
+    return world_int(w, "ZCARD latchkey:queue:readers:{%s}", name) + world_int(w, "ZCARD latchkey:queue:writers:{%s}", name);
 }
 
 int64_t world_semqueued(struct world *w, const char *name)

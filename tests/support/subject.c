@@ -224,6 +224,10 @@ static int sem_token(struct subject *s, uint64_t *token)
     return lk_sem_token(&s->sem, token);
 }
 
+#define RW_QUEUED                                                                                                      \
+    "return redis.call('ZCARD', 'latchkey:queue:readers:{' .. KEYS[1] .. '}') + "                                      \
+    "redis.call('ZCARD', 'latchkey:queue:writers:{' .. KEYS[1] .. '}')"
+
 const struct subject_kind subject_kinds[] = {
     { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex, mutex_token,
       queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
@@ -233,10 +237,10 @@ const struct subject_kind subject_kinds[] = {
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
     { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock,
       rwlock_token, queue_rwlock, LK_WANTS_WRITE, destroy_rwlock, AHEAD("latchkey:rw:{"),
-      "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+      RW_QUEUED },
     { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock, NULL,
       queue_rwlock, LK_WANTS_READ, destroy_rwlock, AHEAD("latchkey:rw:{"),
-      "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+      RW_QUEUED },
     { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, queue_sem, LK_WANTS_PERMITS,
       destroy_sem, "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
       "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },

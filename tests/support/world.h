@@ -156,6 +156,7 @@ bool world_exists(struct world *w, const char *key);
 int64_t world_leaseleft(struct world *w, const char *name);
 int64_t world_queued(struct world *w, const char *name);      /* waiters in the queue of a mutex */
 int64_t world_rwqueued(struct world *w, const char *name);    /* likewise of a read-write lock */
+const char *alive_of(const char *queue);                      /* the kind whose `alive` that queue has, as "rw" for "readers" */
 int64_t world_semqueued(struct world *w, const char *name);   /* and of a semaphore, leased or not */
 int64_t world_condqueued(struct world *w, const char *name);  /* who waits for a condition, and was not moved */
 int64_t world_rwholds(struct world *w, const char *name);     /* readers and writers that have it */

@@ -1479,13 +1479,13 @@ static void bring_back(struct luck *luck, struct world *w, struct shared *shared
     }
 }
 
-static const char *const queues[] = { "mutex", "mutex", "rw", "sem", "permits" };
+static const char *const queues[] = { "mutex", "mutex", "writers", "sem", "permits" };
 
 /* A message such as an attacker could have seen, or may make up: none of these grants anything. */
 static void forge_one(struct luck *luck, struct world *w, struct shared *shared)
 {
     const struct object *object = &shared->objects[luck_below(luck, shared->object_count)];
-    const char *queue = queues[object->kind];
+    const char *queue = object->kind == RWLOCK && luck_onein(luck, 2) ? "readers" : queues[object->kind];
     char id[160], channel[64], grant[300];
     int64_t now_us = world_int(w, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000000 + t[2]");
     int64_t queued = world_int(w, "ZCARD latchkey:queue:%s:{%s}", queue, object->name);
@@ -1539,6 +1539,8 @@ static void judge_left(struct world *w, const struct shared *shared)
     for (unsigned i = 0; i < shared->object_count; i++) {
         const struct object *object = &shared->objects[i];
         int64_t left = world_int(w, "ZCARD latchkey:queue:%s:{%s}", queues[object->kind], object->name);
+        if (object->kind == RWLOCK)
+            left += world_int(w, "ZCARD latchkey:queue:readers:{%s}", object->name);
         must(left == 0, "%lld wait for %s when all have left", (long long)left, object->name);
     }
 }
