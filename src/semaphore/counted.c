@@ -101,14 +101,14 @@ int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how 
     return lk__idempotent_overtaken(call->op.object);
 }
 
-int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags)
+int lk__counted_give(const struct lk__semcall *call, long n)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_give_args args = { .n = n,
                                                   .initial = call->value,
                                                   .most = lk__semattr_most(call->attr),
                                                   .channel = lk__sem_block(sem)->channel,
-                                                  .flags = lk__sem_flags(sem) | flags };
+                                                  .flags = lk__sem_flags(sem) };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
                                    .args_size = sizeof args,
                                    .lasting = true };

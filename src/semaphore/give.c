@@ -23,6 +23,6 @@ int lk_sem_releaseby(lk_sem_t *s, lk_owner_t *owner, unsigned n)
     if (n > LK_SEM_VALUE_MAX)
         rc = lk__fail(EINVAL, "%s: %u permits at once: at most %d", call.what, n, LK_SEM_VALUE_MAX);
     else if (n > 0)
-        rc = lk__sem_isleased(call.sem) ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n, 0);
+        rc = lk__sem_isleased(call.sem) ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n);
     return lk__sem_gave(&call, rc);
 }

@@ -1,13 +1,12 @@
--- give.lua - more permits, or fewer
+-- give.lua - permits become free
 --
--- uses:     counted number idempotent redisson rollback whole
+-- uses:     counted number idempotent redisson rollback
 -- keys:     name string, claims zset, queue zset, alive hash, once hash, total string      see take.lua
--- args:     n number                    negative for fewer
+-- args:     n number
 --           initial number              permits to begin with, 0: leave that to others
 --           most number                 permits that may be free
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
---           resize                      the total changes, and may be `most`
 -- sent:     id nth deadline_us
 -- short:    n 1, most 2147483647, flags 0
 -- verdicts: DONE IMPOSSIBLE OVERTAKEN LATE
@@ -15,7 +14,7 @@
 -- resend:   harmless: the idempotency record knows the answer
 local value = number_in(name)
 local done, at = idempotent_answer(once, id, nth)
-local usual = value and not (done or resize) and n > 0 and value + n <= most and idempotent_lasts(at, now)
+local usual = value and not done and value + n <= most and idempotent_lasts(at, now)
 if usual and redis.call('EXISTS', claims, queue) == 0 and not (shared and now % 16 == 0) then -- most: nobody waits
     redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
     local sum = redis.call('INCRBY', name, n)
@@ -48,8 +47,7 @@ if anonymous and not value then
     return answer(ABSENT)
 end
 local sum = (value or initial) + n
-local all = resize and (value and total_in(total, value) or initial) + n or initial > 0 and initial or nil
-if n > 0 and (sum > most or resize and all > most) or sum < -2147483648 then
+if sum > most then
     idempotent_record(once, id, nth, -3, now)
     return answer(IMPOSSIBLE)
 end
@@ -59,15 +57,15 @@ if not value then
 end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
 do_or_undo(function()
-    if resize or not value then
-        resize_recorded(total, all, once, id, nth, now)
-    else
+    if value then
         idempotent_record(once, id, nth, 1, now)
+    else
+        resize_recorded(total, initial > 0 and initial or nil, once, id, nth, now)
     end
 end, function()
     redis.call('DECRBY', name, n)
 end)
-local told = n > 0 and sum > 0 and string.format('%.0f', sum)
+local told = sum > 0 and string.format('%.0f', sum)
 local unwanted = redis.call('EXISTS', claims, queue) == 0
 if unwanted and not (shared and told and now % 16 == 0) then
     if told then
@@ -80,8 +78,5 @@ if unwanted then
     return answer(DONE)
 end
 
-sum = sum + reclaim(name, claims, now)
-if n > 0 then
-    pass_on(name, claims, queue, alive, sum, now, channel, shared)
-end
+pass_on(name, claims, queue, alive, sum + reclaim(name, claims, now), now, channel, shared)
 return answer(DONE)

@@ -119,7 +119,7 @@ int lk__sem_count(const struct lk__semcall *call, struct lk__semcount *counted);
 /* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
 
 int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how *how);
-int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags);
+int lk__counted_give(const struct lk__semcall *call, long n);
 
 /* 0, or EINVAL: no id of a permit; with an error text. */
 int lk__sem_idcheck(const char *function, const char *id);

@@ -8,15 +8,26 @@
  */
 static int change_total(const struct lk__semcall *call, long n, unsigned flags, int64_t *found)
 {
-    const struct lk__semaphore_permit_total_args args = { .n = n,
-                                                          .initial = call->value,
-                                                          .largest = lk__semattr_most(call->attr),
-                                                          .expected = *found,
-                                                          .flags = lk__sem_flags(call->sem) | flags };
-    struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
-                                     .args_size = sizeof args,
+    const struct lk__sem *sem = call->sem;
+    const struct lk__semaphore_permit_total_args leased = { .n = n,
+                                                            .initial = call->value,
+                                                            .largest = lk__semattr_most(call->attr),
+                                                            .expected = *found,
+                                                            .flags = lk__sem_flags(sem) | flags };
+    const struct lk__semaphore_change_args counted = { .n = n,
+                                                       .initial = call->value,
+                                                       .largest = leased.largest,
+                                                       .expected = *found,
+                                                       .channel = lk__sem_block(sem)->channel,
+                                                       .flags = leased.flags };
+    struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_change, .args = &counted },
+                                     .args_size = sizeof counted,
                                      .lasting = flags == 0 };
     enum lk__verdict verdict;
+    if (lk__sem_isleased(sem)) {
+        change.command = (struct lk__command){ .script = &lk__lua_semaphore_permit_total, .args = &leased };
+        change.args_size = sizeof leased;
+    }
     int rc = lk__sem_idempotent(call, &change, &verdict);
     if (rc != 0 || verdict == LK__DONE)
         return rc;
@@ -25,55 +36,15 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags, 
     if (verdict == LK__PRESENT)
         *found = change.number;
     if (verdict == LK__PRESENT)
-        return lk__fail(EEXIST, "%s: its total is %lld already", call->what, (long long)change.number);
+        return lk__fail(EEXIST, "%s: its permits are set already, %lld in all", call->what, (long long)change.number);
     if (verdict == LK__NEGATIVE)
         return lk__fail(EINVAL, "%s: the total would be below 0", call->what);
     return lk__fail(EOVERFLOW, "%s: that would be more than %u permits", call->what, lk__semattr_most(call->attr));
 }
 
-static int set_number(const struct lk__semcall *call, unsigned n, int64_t *found)
-{
-    const struct lk__sem *sem = call->sem;
-    const struct lk__semaphore_set_args args = { .n = n,
-                                                 .channel = lk__sem_block(sem)->channel,
-                                                 .flags = lk__sem_flags(sem) };
-    struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
-    enum lk__verdict verdict;
-    int rc = lk__sem_idempotent(call, &set, &verdict);
-    if (rc == 0 && verdict == LK__ABSENT)
-        rc = lk__gone(call->op.object);
-    if (rc == 0 && verdict == LK__PRESENT) {
-        *found = set.number;
-        rc = lk__fail(EEXIST, "%s: its permits are set already, %lld in all", call->what, (long long)set.number);
-    }
-    return rc;
-}
-
 int lk__sem_make(const struct lk__semcall *call, unsigned n, int64_t *found)
 {
-    return lk__sem_isleased(call->sem) ? change_total(call, (long)n, LK__SEMAPHORE_SET, found)
-                                       : set_number(call, n, found);
-}
-
-static int resize(const struct lk__semcall *call, unsigned n, int64_t *expected)
-{
-    const struct lk__sem *sem = call->sem;
-    const struct lk__semaphore_resize_args args = { .expected = *expected,
-                                                    .n = n,
-                                                    .initial = call->value,
-                                                    .channel = lk__sem_block(sem)->channel,
-                                                    .flags = lk__sem_flags(sem) };
-    struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_resize, .args = &args } };
-    enum lk__verdict verdict;
-    if (lk__sem_isleased(sem))
-        return change_total(call, (long)n, LK__SEMAPHORE_COMPARE, expected);
-    int rc = lk__sem_idempotent(call, &change, &verdict);
-    if (rc != 0 || verdict == LK__DONE)
-        return rc;
-    if (verdict == LK__ABSENT)
-        return lk__gone(call->op.object);
-    *expected = change.number;
-    return lk__fail(EEXIST, "%s: %lld permits in all", call->what, (long long)change.number);
+    return change_total(call, (long)n, LK__SEMAPHORE_SET, found);
 }
 
 int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n)
@@ -87,7 +58,7 @@ int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n)
     int64_t found = *expected;
     rc = lk__sem_valuecheck(call.attr, n);
     if (rc == 0)
-        rc = resize(&call, n, &found);
+        rc = change_total(&call, (long)n, LK__SEMAPHORE_COMPARE, &found);
     if (rc == EEXIST)
         *expected = (unsigned)found;
     return lk__op_leave(&call.op, rc);
@@ -116,8 +87,7 @@ int lk_sem_addpermits(lk_sem_t *s, long n)
     if (n == 0 || n > LK_SEM_VALUE_MAX || n < -LK_SEM_VALUE_MAX)
         rc = lk__fail(EINVAL, "%s: %ld permits to add: not 0, at most %d either way", call.what, n, LK_SEM_VALUE_MAX);
     else
-        rc = lk__sem_isleased(call.sem) ? change_total(&call, n, 0, &none)
-                                        : lk__counted_give(&call, n, LK__SEMAPHORE_RESIZE);
+        rc = change_total(&call, n, 0, &none);
     return lk__op_leave(&call.op, rc);
 }
 
