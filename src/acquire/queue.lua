@@ -96,7 +96,8 @@ end
 local DROPPED_MAX = 128 -- by one script: others wait while it runs
 
 -- Read the next `size` waiters or more after the first `at`, with the entries of their clients. Waiters of silent clients
--- leave the queue. Returns nil if there are more of them than this script may drop, which `dropped` of the round counts.
+-- leave the queue, but the asker stays: it lives, even if its client does not receive messages any more. Returns nil if there
+-- are more of them than this script may drop, which `dropped` of the round counts.
 local function next_batch(round, queue, alive, at, size, now)
     while true do
         local gone, batch = {}, nil
@@ -107,7 +108,7 @@ local function next_batch(round, queue, alive, at, size, now)
         end
         local lives = lives_of(alive, batch)
         for i, id in ipairs(batch) do
-            if life_of(lives[i]) <= now / 1000 then
+            if id ~= round.asker and life_of(lives[i]) <= now / 1000 then
                 gone[#gone + 1] = id
             end
         end
@@ -249,6 +250,7 @@ end
 -- Returns `shut` as well.
 local function hand_over(round, asker, lease_ms, several)
     local queue, alive, size, reached = round.queue, round.alive, 4, nil
+    round.asker = asker
     while not round.shut do
         local batch, lives = next_batch(round, queue, alive, 0, size, round.now)
         if not batch and leave_the_rest(round, queue) then
