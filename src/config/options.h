@@ -9,6 +9,8 @@
 
 #include <latchkey/client.h>
 
+#include <sys/stat.h>
+
 enum { LK__LIVENESS_MIN_MS = 5000 }; /* Lw is never less, unless claims are short: see waiters.c */
 
 /* What is said of TLS. The files are read at each connection, so one that was replaced counts from the next on. */
@@ -50,6 +52,7 @@ struct lk__options {
     lk_provider_t provider;       /* NULL, or the program says who we are, and no user nor password is here */
     void *provider_arg;
     int db;
+    int protocol;      /* 2, if it was given */
     int wait_replicas; /* a grant or a renewal counts when so many acknowledged it; 0: at once */
     char *client_name; /* for CLIENT SETNAME; NULL: "latchkey" */
     char *prefix;      /* before every object's name; NULL: none */
@@ -82,8 +85,7 @@ struct lk__options {
  *
  *   options   any content; filled on success only, then to be freed with lk__options_clear()
  *
- * Returns     0, EINVAL, ENOTSUP, ENOENT, ENOMEM; lk_errortext()
- *             names the parameter, or file, line and key; never the password
+ * Returns     0, EINVAL, ENOENT, ENOMEM; lk_errortext() names the parameter, or file, line and key; never the password
  */
 int lk__options_url(struct lk__options *options, const char *url);
 /* The same for a URL that other libraries read, too: what only they know is a warning in the log, once in a process. */
@@ -116,5 +118,20 @@ void lk__secret_hide(const char *password, const char *says, char *text, size_t 
  * is no file (`path` NULL), it cannot be read or is of no use, or no memory.
  */
 char *lk__password_reread(const char *path, const char *old);
+
+/* A file that may hold a secret. */
+struct lk__file {
+    char *text; /* with a NUL at its end */
+    size_t length;
+    mode_t mode; /* type and permissions */
+};
+
+/*
+ * Read a file of at most 1 MiB. 0; ENOMEM (memory, descriptors), else another errno for
+ * lk__file_errmsg(), EFBIG when it is too large.
+ */
+int lk__file_read(struct lk__file *file, const char *path);
+void lk__file_wipe(struct lk__file *file); /* overwrites and frees; accepts zeroes */
+const char *lk__file_errmsg(int code);
 
 #endif

@@ -1,68 +1,127 @@
 /* SPDX-License-Identifier: MIT */
-/* secret.c - passwords: as they stand, from the environment, or from a file of their own */
-#include "config/builder.h"
-#include "config/file.h"
+/*
+ * secret.c - passwords: as they stand, from the environment, or from a file of their own
+ *
+ * What held a secret is overwritten before it is freed.
+ */
+#include "config/settings.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Which password a setting is about: the servers', or the Sentinels'. */
-struct secret {
-    char **password, **file;
-    bool *given;
-    const char *prefix; /* of the settings' names */
-};
+#define FILE_MAX ((size_t)1 << 20)
 
-static struct secret secret_of(struct lk__builder *builder, const struct lk__setting *setting)
+/* Errors that say this process is out of memory or descriptors. */
+static int code_of(int error)
 {
+    return error == EMFILE || error == ENFILE ? ENOMEM : error;
+}
+
+/* One allocation of the largest size: one that grows would leave copies of the password in freed memory. */
+static int read_open(struct lk__file *file, int fd)
+{
+    struct stat about;
+    ssize_t got = 1;
+    if (fstat(fd, &about) != 0)
+        return code_of(errno);
+    file->mode = about.st_mode;
+    file->text = lk__alloc(FILE_MAX + 2);
+    if (file->text == NULL)
+        return ENOMEM;
+    while (got != 0 && file->length <= FILE_MAX) {
+        got = read(fd, file->text + file->length, FILE_MAX + 1 - file->length);
+        if (got < 0 && errno != EINTR)
+            return code_of(errno);
+        file->length += got > 0 ? (size_t)got : 0;
+    }
+    return file->length <= FILE_MAX ? 0 : EFBIG;
+}
+
+int lk__file_read(struct lk__file *file, const char *path)
+{
+    memset(file, 0, sizeof *file);
+    int fd = lk__fd_ours(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (fd < 0)
+        return code_of(errno);
+    int rc = read_open(file, fd);
+    lk__fd_close(fd);
+    if (rc != 0)
+        lk__file_wipe(file);
+    return rc;
+}
+
+void lk__file_wipe(struct lk__file *file)
+{
+    if (file->text != NULL)
+        explicit_bzero(file->text, file->length);
+    lk__free(file->text);
+    memset(file, 0, sizeof *file);
+}
+
+const char *lk__file_errmsg(int code)
+{
+    switch (code) {
+    case ENOENT:
+        return "no such file";
+    case EACCES:
+    case EPERM:
+        return "no permission to read it";
+    case EISDIR:
+        return "is a directory";
+    case EFBIG:
+        return "is larger than 1 MiB";
+    case ENOMEM:
+        return "out of memory or descriptors";
+    default:
+        return "cannot be read";
+    }
+}
+
+/* --- passwords -------------------------------------------------------------------------------------------- */
+
+/* Set the password of `setting`, which was found in `file`; NULL: elsewhere. */
+static int keep_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text,
+                         const char *file)
+{
+    const struct lk__setting *password = setting->type == LK__PASSWORD ? setting : setting - 1;
     struct lk__options *o = &builder->options;
-    if (setting->field == offsetof(struct lk__options, sentinel_password))
-        return (struct secret){ &o->sentinel_password, &o->sentinel_password_file, &builder->sentinel_password,
-                                "sentinel_" };
-    return (struct secret){ &o->password, &o->password_file, &builder->password, "" };
+    bool sentinel = password->field == offsetof(struct lk__options, sentinel_password);
+    bool *given = sentinel ? &builder->sentinel_password : &builder->password;
+    char **kept = sentinel ? &o->sentinel_password : &o->password;
+    char **kept_file = sentinel ? &o->sentinel_password_file : &o->password_file;
+    if (*given)
+        return lk__builder_fail(builder, EINVAL, setting->json, "there is a password already: %s or %s_file",
+                                password->json, password->json);
+    *given = true;
+    lk__wipe(*kept); /* of the URL below a file */
+    lk__free(*kept_file);
+    *kept = lk__strdup(text);
+    *kept_file = file != NULL ? lk__strdup(file) : NULL;
+    return *kept != NULL && (file == NULL || *kept_file != NULL) ? 0 : lk__builder_nomem(builder);
 }
 
-static int keep_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
-{
-    struct secret secret = secret_of(builder, setting);
-    if (*secret.given)
-        return lk__builder_fail(builder, EINVAL, setting->json,
-                                "there is a password already: %spassword or %spassword_file", secret.prefix,
-                                secret.prefix);
-    *secret.given = true;
-    lk__wipe(*secret.password); /* of the layer below */
-    lk__free(*secret.file);
-    *secret.file = NULL;
-    *secret.password = lk__strdup(text);
-    return *secret.password != NULL ? 0 : lk__builder_nomem(builder);
-}
-
-/* Length of the variable's name at `text`; 0: there is none. */
-static size_t variable_length(const char *text)
-{
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    return *text >= '0' && *text <= '9' ? 0 : strspn(text, allowed);
-}
-
-/* `text` is what follows "${", with the last '}' cut off. */
+/* `text` is a copy of "${...}". */
 static int put_variable(struct lk__builder *builder, const struct lk__setting *setting, char *text)
 {
-    size_t length = variable_length(text);
-    char *otherwise = NULL;
-    if (length > 0 && strncmp(text + length, ":-", 2) == 0)
-        otherwise = text + length + 2;
-    else if (length == 0 || text[length] != '\0')
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    char *name = text + 2, *otherwise = NULL;
+    size_t length = *name >= '0' && *name <= '9' ? 0 : strspn(name, allowed);
+    text[strlen(text) - 1] = '\0';
+    if (length > 0 && strncmp(name + length, ":-", 2) == 0)
+        otherwise = name + length + 2;
+    else if (length == 0 || name[length] != '\0')
         return lk__builder_fail(builder, EINVAL, setting->json,
                                 "looks like a variable, but is no ${NAME} or ${NAME:-text}");
-
     builder->secret |= otherwise != NULL && *otherwise != '\0';
-    text[length] = '\0';
-    const char *value = getenv(text);
+    name[length] = '\0';
+    const char *value = getenv(name);
     if (value != NULL && *value != '\0')
-        return keep_password(builder, setting, value);
+        return keep_password(builder, setting, value, NULL);
     if (otherwise == NULL)
-        return lk__builder_fail(builder, EINVAL, setting->json, "the environment variable %.64s is not set", text);
-    return keep_password(builder, setting, otherwise);
+        return lk__builder_fail(builder, EINVAL, setting->json, "the environment variable %.64s is not set", name);
+    return keep_password(builder, setting, otherwise, NULL);
 }
 
 int lk__put_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
@@ -70,16 +129,14 @@ int lk__put_password(struct lk__builder *builder, const struct lk__setting *sett
     size_t length = strlen(text);
     if (builder->source == LK__FROM_URL || strncmp(text, "${", 2) != 0 || text[length - 1] != '}') {
         builder->secret = true;
-        return keep_password(builder, setting, text);
+        return keep_password(builder, setting, text, NULL);
     }
-
-    char *inner = lk__strdup(text + 2);
-    if (inner == NULL)
+    char *copy = lk__strdup(text);
+    if (copy == NULL)
         return lk__builder_nomem(builder);
-    inner[length - 3] = '\0';
-    int rc = put_variable(builder, setting, inner);
-    explicit_bzero(inner, length - 2);
-    lk__free(inner);
+    int rc = put_variable(builder, setting, copy);
+    explicit_bzero(copy, length);
+    lk__free(copy);
     return rc;
 }
 
@@ -101,18 +158,11 @@ int lk__put_password_file(struct lk__builder *builder, const struct lk__setting 
     int rc = lk__file_read(&file, path);
     if (rc == ENOMEM)
         return lk__builder_nomem(builder);
-    if (rc != 0)
-        return lk__builder_fail(builder, EINVAL, setting->json, "%s", lk__file_errmsg(rc));
-
-    const char *flaw = trim(&file);
+    const char *flaw = rc != 0 ? lk__file_errmsg(rc) : trim(&file);
     rc = flaw != NULL ? lk__builder_fail(builder, EINVAL, setting->json, "%s", flaw)
-                      : keep_password(builder, setting, file.text);
+                      : keep_password(builder, setting, file.text, path);
     lk__file_wipe(&file);
-    if (rc != 0)
-        return rc;
-    char **kept = secret_of(builder, setting).file;
-    *kept = lk__strdup(path);
-    return *kept != NULL ? 0 : lk__builder_nomem(builder);
+    return rc;
 }
 
 char *lk__password_reread(const char *path, const char *old)
@@ -124,4 +174,27 @@ char *lk__password_reread(const char *path, const char *old)
     char *password = another ? lk__strdup(file.text) : NULL;
     lk__file_wipe(&file);
     return password;
+}
+
+/* How many bytes at `says` are the password, or enough of its beginning to reveal it. */
+static size_t secret_at(const char *says, const char *password)
+{
+    enum { TELLING = 6 };
+    size_t same = 0;
+    while (password[same] != '\0' && says[same] == password[same])
+        same++;
+    return password[same] == '\0' || same >= TELLING ? same : 0;
+}
+
+void lk__secret_hide(const char *password, const char *says, char *text, size_t size)
+{
+    for (size_t room = size - 1; *says != '\0' && room > 0;) {
+        size_t secret = password != NULL ? secret_at(says, password) : 0;
+        size_t length = secret == 0 ? 1 : room < 3 ? room : 3;
+        memcpy(text, secret > 0 ? "***" : says, length);
+        text += length;
+        room -= length;
+        says += secret > 0 ? secret : 1;
+    }
+    *text = '\0';
 }

@@ -7,52 +7,53 @@
  */
 #include "client/describe.h"
 #include "client/scripts.h"
-#include "config/json_tokens.h"
+#include "config/json.h"
 #include "config/name.h"
 #include "inspect/inspect.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MOST = 4000 /* of ours are fewer */ };
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-static void take_text(char *field, size_t size, const struct lk__jsontokens *tokens, const json_t *object,
-                      const char *name)
+/* Keys of a later version are passed over. */
+static void take(lk_who_t *who, const char *key, const struct lk__jsonvalue *value)
 {
-    const char *text = lk__jsontokens_string(tokens, json_string_value(json_object_get(object, name)));
-    if (text != NULL)
-        lk__name_print(field, size, text, strlen(text));
+    const struct {
+        const char *key;
+        char *text;
+        size_t size;
+    } fields[] = { { "host", who->host, sizeof who->host },
+                   { "program", who->program, sizeof who->program },
+                   { "arguments", who->arguments, sizeof who->arguments },
+                   { "why", who->why, sizeof who->why } };
+    long long pid = value->form == '0' ? strtoll(value->text, NULL, 10) : 0;
+    if (strcmp(key, "pid") == 0)
+        who->pid = pid > 0 && pid <= LONG_MAX ? (long)pid : 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (value->form == '"' && strcmp(key, fields[i].key) == 0)
+            lk__name_print(fields[i].text, fields[i].size, value->text, strlen(value->text));
 }
 
-static void take_words(lk_who_t *who, const struct lk__jsontokens *tokens, const json_t *object)
+/* False: these are no words of a client. They are decoded where they stand. */
+static bool read_words(lk_who_t *who, char *words)
 {
-    json_int_t pid = json_integer_value(json_object_get(object, "pid"));
-    who->pid = pid > 0 && pid <= LONG_MAX ? (long)pid : 0;
-    take_text(who->host, sizeof who->host, tokens, object, "host");
-    take_text(who->program, sizeof who->program, tokens, object, "program");
-    take_text(who->arguments, sizeof who->arguments, tokens, object, "arguments");
-    take_text(who->why, sizeof who->why, tokens, object, "why");
-}
-
-/* 0, EINVAL: these are no words of a client; ENOMEM. */
-static int read_words(lk_who_t *who, const char *words)
-{
-    struct lk__jsontokens tokens;
-    json_error_t error;
-    json_t *object = NULL;
-    const struct lk__file text = { .text = (char *)words, .length = strlen(words) };
-    int rc = lk__jsontokens_split(&tokens, &text);
-    if (rc == 0)
-        rc = lk__parse(tokens.text, tokens.length, 0, &object, &error);
-    if (rc == 0 && !json_is_object(object))
-        rc = EINVAL;
-    if (rc == 0)
-        take_words(who, &tokens, object);
-    json_decref(object);
-    lk__jsontokens_wipe(&tokens);
-    return rc;
+    struct lk__json json = { .at = words, .end = words + strlen(words), .line = 1 };
+    struct lk__jsonvalue value;
+    const char *key;
+    if (!lk__json_skip(&json, '{'))
+        return false;
+    if (lk__json_skip(&json, '}'))
+        return lk__json_ended(&json);
+    do {
+        if (lk__json_key(&json, &key) == 0 || !lk__json_value(&json, &value))
+            return false;
+        take(who, key, &value);
+    } while (lk__json_skip(&json, ','));
+    return lk__json_skip(&json, '}') && lk__json_ended(&json);
 }
 
 /* --- at the server ------------------------------------------------------------------------------------------------ */
@@ -76,10 +77,9 @@ static int ask_with(struct lk__reply *reply, lk_client_t *client, const char *id
         return lk__call_garbled(call.what);
     if (said.verdict == LK__ABSENT)
         return lk__fail(ENOENT, "lk_inspect_who: the client of %.64s says nothing of itself, or is gone", id);
-    rc = read_words(who, said.words);
-    if (rc == ENOMEM)
-        return lk__fail(ENOMEM, "lk_inspect_who: out of memory");
-    return rc != 0 ? lk__fail(EPROTO, "lk_inspect_who: at %s is nothing that a client says", key) : 0;
+    return read_words(who, (char *)said.words)
+               ? 0
+               : lk__fail(EPROTO, "lk_inspect_who: at %s is nothing that a client says", key);
 }
 
 /* The words of a client are too long for a small stack. */

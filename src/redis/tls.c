@@ -12,7 +12,7 @@
  * OpenSSL reads as much as there is, and gives out a record at a time: what it keeps, no poll() tells of.
  */
 #include "redis/tls.h"
-#include "config/file.h"
+#include "config/options.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>

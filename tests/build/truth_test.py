@@ -41,8 +41,8 @@ def things(headers, kinds, url):
     names = set(re.findall(r"^LK_API [^;]*?\b(lk_[a-z_]+)\(", headers, re.M)) | set(re.findall(r"\b(lk_[a-z]+_t);", headers))
     objects = set(re.findall(r"\[LK_KIND_\w+\] = \"([a-z]+)\"", kinds))
     objects |= {name[3:-5].rstrip("s") for name in names if name.endswith("_init")}
-    servers = set(re.findall(r"cut_end\(&scheme, \"([a-z]+)\"\)", url))
-    schemes = set(re.findall(r"span_is\(scheme, \"([a-z+-]+)\"\)", url))
+    servers = set(re.findall(r"cut_end\(scheme, \"([a-z]+)\"\)", url))
+    schemes = set(re.findall(r"\bis\(scheme, \"([a-z+-]+)\"\)", url))
     assert len(names) > 100 and len(objects) > 8 and len(servers) > 2 and len(schemes) > 3, "the sources are not understood"
     words = {word.rstrip("s") for word in objects | servers} | {"read-write lock"}
     return re.compile(

@@ -5,8 +5,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
-#include "config/builder.h"
-#include "config/file.h"
+#include "config/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

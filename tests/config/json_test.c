@@ -205,6 +205,8 @@ static void other_keys_are_laid_over_the_url(void)
         { "{ \"url\": \"redis://app:" SECRET "@cache\", \"username\": \"me\" }", "redis://me:***@cache:6379/0" },
         { "{ \"username\": \"me\", \"url\": \"redis://:" SECRET "@cache\" }", "redis://me:***@cache:6379/0" },
         { "{ \"\\u0075\\u0072\\u006c\": \"redis://cache:7\" }", "redis://cache:7/0" },
+        { "{ \"url\": \"redis-sentinel://a/orders?sentinel_password=b\", \"sentinel_password\": \"c\" }",
+          "redis-sentinel://a:26379/orders/0" },
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         struct lk__options options;
@@ -377,7 +379,9 @@ static const struct {
     { "{ \"db\": 99999999999999999999999 }", EINVAL, "a.json:1: db: must be" },
     { "{ \"password\": \"" SECRET "\\u0000\" }", EINVAL, "a.json:1: no JSON" },
     { "[]", EINVAL, "a.json: the text must be an object" },
-    { "[[[[[[[[\n[]]]]]]]]]", EINVAL, "a.json:2: values are nested too deep" },
+    { "[[[[[[[[\n[]]]]]]]]]", EINVAL, "a.json: the text must be an object" },
+    { "{\n\"lease\": [[[[[[[[[]]]]]]]]] }", EINVAL, "a.json:2: lease: must be a string with a unit" },
+    { "{\n\"tls\": { \"tls\": {} } }", EINVAL, "a.json:2: tls.tls: no such key" },
     /* keys */
     { "{\n\n \"leese\": \"1s\" }", EINVAL, "a.json:3: leese: no such key; did you mean lease?" },
     { "{\n \"\": 1 }", EINVAL, "a.json:2: : no such key" },
@@ -395,7 +399,7 @@ static const struct {
       "timeouts.a key that is much" },
     { "{ \"a\\u000ab\\u00e9\": 1 }", EINVAL, "a.json:1: a?b??: no such key" },
     { "{\n\"lease\": \"1s\",\n\"lease\": \"1s\" }", EINVAL, "a.json:3: lease: is given twice" },
-    { "{\n\"retry\": { \"min\": \"1s\",\n\"min\"\n: \"1s\" } }", EINVAL, "a.json:3: min: is given twice" },
+    { "{\n\"retry\": { \"min\": \"1s\",\n\"min\"\n: \"1s\" } }", EINVAL, "a.json:3: retry.min: is given twice" },
     /* lines of keys behind strings, escapes and nesting */
     { "{ \"prefix\": \"{x}\\\"lease\\\": [\\\\\",\n\"client_name\": \"lease\", \"db\"\n:\n0,\n\"leese\": 1 }", EINVAL,
       "a.json:5: leese" },
@@ -411,8 +415,8 @@ static const struct {
     { "{ \"keepalive\": 0 }", EINVAL, "or false" },
     { "{ \"db\": \"1\" }", EINVAL, "db: must be a whole number" },
     { "{ \"db\": 1.0 }", EINVAL, "db: must be a whole number" },
-    { "{ \"db\": -1 }", EINVAL, "db: must be the number of a database" },
-    { "{ \"db\": 2147483648 }", EINVAL, "db: must be the number of a database" },
+    { "{ \"db\": -1 }", EINVAL, "db: must be a number from 0 to 2147483647" },
+    { "{ \"db\": 2147483648 }", EINVAL, "db: must be a number from 0 to 2147483647" },
     { "{ \"protocol\": 3 }", EINVAL, "protocol: must be 2" },
     { "{ \"strict\": 1 }", EINVAL, "strict: must be true or false" },
     { "{ \"strict\": \"true\" }", EINVAL, "strict: must be yes or no" },
@@ -433,6 +437,8 @@ static const struct {
       "a.json:2: url: leese: no such parameter; did you mean lease?" },
     { "{\n\"retry\": { \"min\": \"1s\", \"max\": \"2s\" },\n\"mode\": [ { \"a\": 1 } ],\n\"url\": "
       "\"redis://cache?poll=1\" }",
+      EINVAL, "a.json:3: mode: must be a string" },
+    { "{\n\"retry\": { \"min\": \"1s\", \"max\": \"2s\" },\n\"mode\": \"single\",\n\"url\": \"redis://cache?poll=1\" }",
       EINVAL, "a.json:4: url: poll: must be" },
     { "{\n\"url\": \"redis://cache?command_timeout=20s\",\n\"lease\": \"30s\" }", EINVAL,
       "a.json:2: timeouts.command: 20s does not fit into lease=30s twice" },

@@ -128,7 +128,7 @@ static void files_survive(void)
     }
 }
 
-/* Where jansson's buffer would have to grow: within a string, at its quote, at an escape, in a number. */
+/* Where a buffer would have to grow that a token is collected in: within a string, at its quote, at an escape. */
 static void long_strings_survive(void)
 {
     char text[256];

@@ -443,7 +443,7 @@ static const struct {
     { "redis://cache?keepalive=0s", EINVAL, "or no" },
     { "redis://cache?warn_wait=0", EINVAL, "warn_wait: must be a time up to 24h with its unit" },
     { "redis://cache?warn_hold=yes", EINVAL, "warn_hold: must be a time up to 24h with its unit" },
-    { "redis://cache?wait_replicas=101", EINVAL, "wait_replicas: must be a number of replicas, from 0 to 100" },
+    { "redis://cache?wait_replicas=101", EINVAL, "wait_replicas: must be a number from 0 to 100" },
     { "redis://cache?wait_replicas=-1", EINVAL, "from 0 to 100" },
     { "redis://cache?wait_replicas=all", EINVAL, "from 0 to 100" },
     { "redis://cache?wait_replicas=", EINVAL, "from 0 to 100" },
