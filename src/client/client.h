@@ -11,13 +11,6 @@
 
 #include <latchkey/client.h>
 
-/* Counts of an object so far, for statistics. */
-struct lk__memberstats {
-    const char *name;
-    unsigned long long acquisitions, contended, renewals, losses;
-    int waiting;
-};
-
 /* What a client has by name: an object, which is told of the client's end. */
 struct lk__member {
     struct lk__entry entry; /* under client->mu; kind, and the name with the client's prefix: what Redis sees */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * stats.h - what a client counts
- *
- * stats.c    as JSON      metrics.c  as Prometheus reads it
- */
+/* stats.h - what a client counts */
 #ifndef LK__CLIENT_STATS_H
 #define LK__CLIENT_STATS_H
 
@@ -13,22 +9,19 @@
 
 enum { LK__KINDS = LK_KIND_REDLOCK + 1, LK__REASONS = LK_REASON_FIXED + 1 /* those of losses */ };
 
-const char *lk__kind_name(int kind);     /* "mutex"; NULL for a number that no kind has */
-const char *lk__reason_name(int reason); /* "expired"; NULL for one of no loss */
+extern const char *const lk__kind_names[LK__KINDS]; /* "mutex"; NULL for a number that no kind has */
 
 /* All objects of a kind together, those that are gone as well. */
 struct lk__kindstats {
     struct lk__histogram wait, hold;
-    atomic_ullong contended, losses[LK__REASONS], long_waits, long_holds;
-    atomic_int waiting, held; /* at this moment */
+    atomic_llong contended, losses[LK__REASONS], long_waits, long_holds;
+    atomic_llong waiting, held; /* at this moment */
 };
 
-struct lk__member;
-
-/*
- * Can the name of an object stand in a text? 0; EILSEQ: it is no UTF-8; ENOMEM. Under client->mu, as that of each member
- * when it is shown.
- */
-int lk__member_show(const char *name);
+/* An object so far. */
+struct lk__memberstats {
+    const char *name;
+    long long acquisitions, contended, renewals, losses, waiting;
+};
 
 #endif

@@ -52,6 +52,14 @@ static size_t character_length(const char *at)
     return overlong || beyond ? 0 : length;
 }
 
+bool lk__json_isutf8(const char *text)
+{
+    size_t length = 1;
+    for (; *text != '\0' && length > 0; text += length)
+        length = character_length(text);
+    return length > 0;
+}
+
 /* The number in "\u1234" at `at`; -1: there is no such escape. */
 static int code_unit(const char *at)
 {

@@ -35,6 +35,7 @@ bool lk__json_ended(struct lk__json *json); /* nothing follows; else that is no 
 /* Something else than JSON is next. */
 bool lk__json_bad(struct lk__json *json);
 
+bool lk__json_isutf8(const char *text);
 /* The value of a hexadecimal digit; -1: it is none. */
 int lk__hexdigit(char c);
 

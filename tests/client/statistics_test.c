@@ -545,7 +545,7 @@ static void each_field_is_described(struct world *w)
     assert_true(count > 15);
     for (int kind = 1; kind < LK__KINDS; kind++) {
         char quoted[32];
-        snprintf(quoted, sizeof quoted, "`%s`", lk__kind_name(kind) != NULL ? lk__kind_name(kind) : "mutex");
+        snprintf(quoted, sizeof quoted, "`%s`", lk__kind_names[kind] != NULL ? lk__kind_names[kind] : "mutex");
         assert_non_null(strstr(docs, quoted));
     }
     free(docs);
