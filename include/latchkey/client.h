@@ -238,8 +238,8 @@ LK_API int lk_client_close(lk_client_t *client);
  * Call `listener` for each event from now on, beside those that others added: each of
  * them hears of every event. Several changes of one hold that a listener had no time
  * for come as the last one. LK_EVENT_LOST always comes: while it waits, it keeps the
- * memory of its hold, and one that is more than 4096 holds behind is told of the oldest
- * as one event, with their number in `count`.
+ * memory of its hold, and one that is more than 4096 events behind is told of the oldest
+ * losses as one event, with their number in `count`.
  *
  *   listener  not NULL
  *   arg       handed to it

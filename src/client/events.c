@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - events of holds and objects: who is told what
+ * events.c - events of holds and objects: one queue for each listener, and for each program that reads
  *
- * Guards: events->mu the news and who is told them. Taken under dog->mu, so it is held for moments only.
+ * Guards: events->mu all queues, what happened to each hold last, and which listener is being called. It is taken under
+ * dog->mu, so it is held for moments only. A listener runs without any lock.
  *
- * What is to be told of a hold lies in it, so that telling allocates nothing, however many are told. All news are one
- * list, oldest first, and each audience has its place there; news leave the list when all were told. A hold that changes
- * again goes to the end, so a slow audience is told its last state. What is told of an object is a notice of its own.
+ * What happened to a hold lies in it, and a queue has a fixed number of places, so telling allocates nothing. A hold
+ * that changes again takes a new place, and its older ones are passed over: a slow listener is told its last state. A
+ * full queue gives up its oldest place; losses among these are told as a number.
  *
- * The hard case: an audience that does not read. Its news keep their holds in memory. From a number on, each new hold
- * drops the oldest news. An audience that was not told them yet is told how many losses were among them, so the losses
- * that it hears of are as many as there were.
+ * The hard case: a queue may give up the last reference to a hold under dog->mu, where no lease may be freed. So news
+ * that left their last queue are spent, and the next caller without that lock drops them.
+ *
+ * The listeners' thread works with copies, and a handle is never given out twice: it needs nothing of a listener that
+ * was removed.
  */
 #include "client/events.h"
 #include "base/probe.h"
@@ -24,13 +27,13 @@ void lk__events_init(struct lk__events *events, struct lk__kindstats *stats)
     lk__mu_init(&events->mu, LK__MU_EVENTS);
     lk__cond_init(&events->some);
     lk__cond_init(&events->quiet);
-    lk__list_init(&events->news);
-    lk__list_init(&events->audiences);
+    lk__list_init(&events->queues);
+    lk__list_init(&events->spent);
 }
 
 void lk__events_destroy(struct lk__events *events)
 {
-    assert(lk__list_empty(&events->news) && lk__list_empty(&events->audiences));
+    assert(lk__list_empty(&events->queues) && lk__list_empty(&events->spent));
     pthread_cond_destroy(&events->some);
     pthread_cond_destroy(&events->quiet);
     lk__mu_destroy(&events->mu);
@@ -44,91 +47,97 @@ struct notice {
     char name[];
 };
 
-static struct lk__news *news_of(struct lk__link *link)
+static struct lk_events *queue_of(struct lk__link *link)
 {
-    return LK__CONTAINER(link, struct lk__news, link);
+    return LK__CONTAINER(link, struct lk_events, link);
 }
 
-void lk__news_drop(struct lk__news *news)
+/* --- queues --------------------------------------------------------------------------------------------- */
+
+bool lk__queue_hasnews(const struct lk_events *queue)
 {
-    if (news != NULL && news->notice)
-        lk__free(LK__CONTAINER(news, struct notice, news));
-    else if (news != NULL)
-        lk__hold_unref(LK__CONTAINER(news, struct lk__hold, news));
+    return queue->missed > 0 || queue->count > 0;
 }
 
-static struct lk__audience *audience_of(struct lk__link *link)
-{
-    return LK__CONTAINER(link, struct lk__audience, link);
-}
-
-bool lk__audience_hasnews(const struct lk__events *events, const struct lk__audience *audience)
-{
-    return audience->missed > 0 || audience->next != &events->news;
-}
-
-/* --- the list of news ---------------------------------------------------------------------------------------- */
-
-/* Whoever would have been told this next is told what is behind it. */
-static void pass(struct lk__events *events, struct lk__link *news, bool loss)
-{
-    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
-        struct lk__audience *audience = audience_of(l);
-        if (audience->next != news)
-            continue;
-        audience->next = news->next;
-        audience->missed += loss;
-    }
-}
-
-/* Put news at the end; all are told. News that were on the list already have their reference. */
-static void append(struct lk__events *events, struct lk__news *news)
-{
-    if (lk__listed(&news->link)) {
-        pass(events, &news->link, false);
-        lk__list_remove(&news->link);
-    } else {
-        atomic_fetch_add(&events->news_count, 1);
-    }
-    lk__list_append(&events->news, &news->link);
-    news->number = ++events->numbers;
-    news->untold = events->audience_count;
-}
-
-/* The news are the caller's to drop. */
-static struct lk__news *take_off(struct lk__events *events, struct lk__news *news)
-{
-    lk__list_remove(&news->link);
-    atomic_fetch_sub(&events->news_count, 1);
-    return news;
-}
-
-/* One audience less is to be told. Returns the news if it was the last one, as take_off() does, or NULL. */
-static struct lk__news *told(struct lk__events *events, struct lk__news *news)
-{
-    return --news->untold == 0 ? take_off(events, news) : NULL;
-}
-
-static void wake(struct lk__events *events, const struct lk__audience *audience)
-{
-    if (audience->handle != 0)
-        pthread_cond_signal(&events->some);
-    else if (audience->fd >= 0)
-        lk__eventfd_set(audience->fd);
-}
-
-/* There is an audience. */
-static void spread(struct lk__events *events, struct lk__news *news)
+/* Take the oldest place out. NULL: its hold has changed again since, and has a newer place. */
+static struct lk__news *pop(struct lk__events *events, struct lk_events *queue)
 {
     assert(lk__mu_held(&events->mu));
-    append(events, news);
-    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
-        struct lk__audience *audience = audience_of(l);
-        if (audience->next == &events->news)
-            audience->next = &news->link;
-        wake(events, audience);
+    struct lk__queued oldest = queue->entries[queue->first];
+    queue->first = (queue->first + 1) % LK__QUEUE_MAX;
+    queue->count--;
+    if (--oldest.news->queued == 0) {
+        lk__list_append(&events->spent, &oldest.news->link);
+        atomic_fetch_add(&events->spent_count, 1);
     }
+    return oldest.number == oldest.news->number ? oldest.news : NULL;
 }
+
+static bool is_loss(const struct lk__news *news)
+{
+    return news != NULL && news->event == LK_EVENT_LOST;
+}
+
+static void push(struct lk__events *events, struct lk_events *queue, struct lk__news *news)
+{
+    assert(lk__mu_held(&events->mu));
+    if (queue->count == LK__QUEUE_MAX)
+        queue->missed += is_loss(pop(events, queue));
+    queue->entries[(queue->first + queue->count++) % LK__QUEUE_MAX] = (struct lk__queued){ news, news->number };
+    news->queued++;
+    if (queue->handle != 0)
+        pthread_cond_signal(&events->some);
+    else if (queue->fd >= 0)
+        lk__eventfd_set(queue->fd);
+}
+
+/* Some queue exists. News that are queued or spent have a reference already. */
+static void push_all(struct lk__events *events, struct lk__news *news)
+{
+    assert(lk__mu_held(&events->mu));
+    if (lk__listed(&news->link)) {
+        lk__list_remove(&news->link);
+        atomic_fetch_sub(&events->spent_count, 1);
+    } else if (news->queued == 0 && !news->notice) {
+        lk__hold_ref(LK__CONTAINER(news, struct lk__hold, news));
+    }
+    news->number++;
+    news->queued++; /* not spent while older places are given up */
+    for (struct lk__link *l = lk__list_first(&events->queues); l != NULL; l = lk__list_next(&events->queues, l))
+        push(events, queue_of(l), news);
+    news->queued--;
+}
+
+void lk__queue_leave(struct lk__events *events, struct lk_events *queue)
+{
+    assert(lk__mu_held(&events->mu));
+    while (queue->count > 0)
+        queue->missed += is_loss(pop(events, queue));
+    lk__list_remove(&queue->link);
+}
+
+static struct lk__news *take_spent(struct lk__events *events)
+{
+    lk__mu_lock(&events->mu);
+    struct lk__link *first = lk__list_first(&events->spent);
+    if (first != NULL) {
+        lk__list_remove(first);
+        atomic_fetch_sub(&events->spent_count, 1);
+    }
+    lk__mu_unlock(&events->mu);
+    return first != NULL ? LK__CONTAINER(first, struct lk__news, link) : NULL;
+}
+
+void lk__events_drop(struct lk__events *events)
+{
+    for (struct lk__news *news; (news = take_spent(events)) != NULL;)
+        if (news->notice)
+            lk__free(LK__CONTAINER(news, struct notice, news));
+        else
+            lk__hold_unref(LK__CONTAINER(news, struct lk__hold, news));
+}
+
+/* --- telling -------------------------------------------------------------------------------------------- */
 
 void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
 {
@@ -143,16 +152,12 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     if (type == LK_EVENT_LONG_HOLD)
         atomic_fetch_add(&events->stats[hold->kind].long_holds, 1);
     lk__mu_lock(&events->mu);
-    if (type == LK_EVENT_LONG_HOLD && lk__listed(&hold->news.link)) {
-        lk__mu_unlock(&events->mu); /* somebody is still to be told something worse */
-        return;
+    if (type != LK_EVENT_LONG_HOLD || hold->news.queued == 0) { /* else somebody is still to be told something worse */
+        hold->news.event = (unsigned char)type;
+        hold->news.reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
+        if (!lk__list_empty(&events->queues))
+            push_all(events, &hold->news);
     }
-    hold->news.event = (unsigned char)type;
-    hold->news.reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
-    if (events->audience_count > 0 && !lk__listed(&hold->news.link))
-        lk__hold_ref(hold);
-    if (events->audience_count > 0)
-        spread(events, &hold->news);
     lk__mu_unlock(&events->mu);
 }
 
@@ -168,64 +173,13 @@ void lk__events_ofobject(struct lk__events *events, int type, int kind, const ch
     notice->owner = owner;
     memcpy(notice->name, name, size);
     lk__mu_lock(&events->mu);
-    bool heard = events->audience_count > 0;
+    bool heard = !lk__list_empty(&events->queues);
     if (heard)
-        spread(events, &notice->news);
+        push_all(events, &notice->news);
     lk__mu_unlock(&events->mu);
     if (!heard)
         lk__free(notice);
-}
-
-void lk__events_trim(struct lk__events *events)
-{
-    bool more = true;
-    while (more) {
-        struct lk__news *dropped = NULL;
-        lk__mu_lock(&events->mu);
-        if (atomic_load(&events->news_count) > LK__NEWS_MAX) {
-            dropped = news_of(lk__list_first(&events->news));
-            pass(events, &dropped->link, dropped->event == LK_EVENT_LOST);
-            take_off(events, dropped);
-        }
-        lk__mu_unlock(&events->mu);
-        lk__news_drop(dropped);
-        more = dropped != NULL;
-    }
-}
-
-/* --- audiences ------------------------------------------------------------------------------------------------ */
-
-void lk__events_join(struct lk__events *events, struct lk__audience *audience)
-{
-    assert(lk__mu_held(&events->mu));
-    audience->next = &events->news;
-    lk__list_append(&events->audiences, &audience->link);
-    events->audience_count++;
-}
-
-unsigned long long lk__events_leave(struct lk__events *events, struct lk__audience *audience)
-{
-    assert(lk__mu_held(&events->mu));
-    uint64_t last = events->numbers;
-    unsigned long long losses = 0;
-    lk_event_t event;
-    struct lk__news *over;
-    events->audience_count--; /* so what comes from now on is not for it */
-    while (audience->next != &events->news && news_of(audience->next)->number <= last) {
-        lk__audience_tell(events, audience, &event, &over);
-        losses += event.type == LK_EVENT_LOST ? event.count : 0;
-        lk__mu_unlock(&events->mu);
-        lk__news_drop(over);
-        lk__mu_lock(&events->mu);
-    }
-    lk__list_remove(&audience->link);
-    return losses + audience->missed;
-}
-
-/* So many losses whose news were dropped: nothing else is known of them. */
-static void describe_missed(lk_event_t *event, unsigned long long count)
-{
-    *event = (lk_event_t){ .size = sizeof *event, .type = LK_EVENT_LOST, .count = count };
+    lk__events_makeroom(events);
 }
 
 static void describe_notice(lk_event_t *event, const struct notice *notice)
@@ -252,29 +206,136 @@ static void describe_hold(lk_event_t *event, const struct lk__hold *hold)
     snprintf(event->name, sizeof event->name, "%s", hold->lease.name);
 }
 
-static void describe(lk_event_t *event, const struct lk__news *news)
-{
-    if (news->notice)
-        describe_notice(event, LK__CONTAINER(news, struct notice, news));
-    else
-        describe_hold(event, LK__CONTAINER(news, struct lk__hold, news));
-}
-
-bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience, lk_event_t *event,
-                       struct lk__news **over)
+bool lk__queue_take(struct lk__events *events, struct lk_events *queue, lk_event_t *event)
 {
     assert(lk__mu_held(&events->mu));
-    *over = NULL;
-    if (audience->missed > 0) {
-        describe_missed(event, audience->missed);
-        audience->missed = 0;
-    } else if (audience->next != &events->news) {
-        struct lk__news *news = news_of(audience->next);
-        describe(event, news);
-        audience->next = audience->next->next;
-        *over = told(events, news);
-    } else {
-        return false;
+    struct lk__news *news = NULL;
+    if (queue->missed > 0) { /* nothing else is known of them */
+        *event = (lk_event_t){ .size = sizeof *event, .type = LK_EVENT_LOST, .count = queue->missed };
+        queue->missed = 0;
+        return true;
     }
-    return true;
+    while (news == NULL && queue->count > 0)
+        news = pop(events, queue);
+    if (news != NULL && news->notice)
+        describe_notice(event, LK__CONTAINER(news, struct notice, news));
+    else if (news != NULL)
+        describe_hold(event, LK__CONTAINER(news, struct lk__hold, news));
+    return news != NULL;
+}
+
+/* --- the thread that calls listeners, one after another ---------------------------------------------------- */
+
+/* The queue of a listener that has something to be told, which goes to the end of the line; NULL: none has. */
+static struct lk_events *next_listener(struct lk__events *events)
+{
+    assert(lk__mu_held(&events->mu));
+    struct lk__link *l = lk__list_first(&events->queues);
+    while (l != NULL && (queue_of(l)->handle == 0 || !lk__queue_hasnews(queue_of(l))))
+        l = lk__list_next(&events->queues, l);
+    if (l == NULL)
+        return NULL;
+    lk__list_remove(l);
+    lk__list_append(&events->queues, l);
+    return queue_of(l);
+}
+
+static void returned(struct lk__events *events)
+{
+    assert(lk__mu_held(&events->mu));
+    events->running = 0;
+    pthread_cond_broadcast(&events->quiet);
+}
+
+static void *run(void *arg);
+
+/* A listener ended the thread. Another one tells what is left; without memory, when a listener is added. */
+static void replace_thread(void *arg)
+{
+    struct lk__events *events = arg;
+    lk__mu_lock(&events->mu);
+    returned(events);
+    if (!events->stopping) { /* else it is joined */
+        pthread_detach(pthread_self());
+        events->started = lk__thread_spawn(&events->thread, "lk-listener", run, events) == 0;
+    }
+    lk__mu_unlock(&events->mu);
+}
+
+/* Under events->mu, left and taken again. */
+static void call(struct lk__events *events, struct lk_events *queue)
+{
+    assert(lk__mu_held(&events->mu));
+    lk_event_t event;
+    lk_listener_t listener = queue->listener;
+    void *listener_arg = queue->arg;
+    events->running = queue->handle;
+    lk__queue_take(events, queue, &event);
+    lk__mu_unlock(&events->mu);
+    lk__events_makeroom(events);
+    pthread_cleanup_push(replace_thread, events);
+    listener(&event, listener_arg);
+    pthread_cleanup_pop(0);
+    lk__mu_lock(&events->mu);
+    returned(events);
+}
+
+static void *run(void *arg)
+{
+    struct lk__events *events = arg;
+    lk__mu_lock(&events->mu);
+    for (;;) {
+        struct lk_events *queue = next_listener(events);
+        if (queue != NULL)
+            call(events, queue);
+        else if (events->stopping)
+            break; /* not before: a loss is always told */
+        else
+            lk__cond_wait(&events->some, &events->mu, LK__NEVER);
+    }
+    lk__mu_unlock(&events->mu);
+    return NULL;
+}
+
+bool lk__events_ishere(struct lk__events *events)
+{
+    lk__mu_lock(&events->mu);
+    bool here = events->started && pthread_equal(events->thread, pthread_self());
+    lk__mu_unlock(&events->mu);
+    return here;
+}
+
+int lk__events_start(struct lk__events *events)
+{
+    assert(lk__mu_held(&events->mu));
+    if (events->started)
+        return 0;
+    int rc = lk__thread_start(&events->thread, "lk-listener", run, events);
+    events->started = rc == 0;
+    return rc;
+}
+
+/* Queues are their programs', and tell what they know of losses and that the client is closed. */
+void lk__events_stop(struct lk__events *events)
+{
+    struct lk__link *first;
+    lk__mu_lock(&events->mu);
+    bool started = events->started;
+    events->stopping = true;
+    pthread_cond_signal(&events->some);
+    lk__mu_unlock(&events->mu);
+    if (started)
+        pthread_join(events->thread, NULL);
+    lk__mu_lock(&events->mu);
+    events->started = false;
+    while ((first = lk__list_first(&events->queues)) != NULL) {
+        struct lk_events *queue = queue_of(first);
+        lk__queue_leave(events, queue);
+        if (queue->handle != 0)
+            lk__free(queue);
+        else if (queue->fd >= 0)
+            lk__eventfd_set(queue->fd);
+    }
+    lk__mu_unlock(&events->mu);
+    lk__events_drop(events);
 }

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * events.h - events of holds and objects, for listeners and for programs that poll
- *
- * events.c    who is told what      listener.c  the thread that calls listeners
- * listen.c    the public calls
- */
+/* events.h - events of holds and objects, for listeners and for programs that poll */
 #ifndef LK__CLIENT_EVENTS_H
 #define LK__CLIENT_EVENTS_H
 
 #include "client/hold.h"
 #include "client/stats.h"
 
-#include <latchkey/events.h>
+#include <latchkey/client.h>
 
-/* Somebody who is told: a listener, or a queue that a program reads. All of it under the events' mu. */
-struct lk__audience {
-    struct lk__link link;      /* in events->audiences */
-    struct lk__link *next;     /* the oldest news that it was not told; the head of the list: there are none */
-    unsigned long long missed; /* losses that it was not told in time, and will be told as one event */
-    uint64_t handle;           /* a listener's; 0: a queue */
+enum { LK__QUEUE_MAX = 4096 };
+
+/* What a listener, or a program that reads, was not told yet. All of it under the events' mu. */
+struct lk_events {
+    struct lk__link link;      /* in events->queues, until the client is closed */
+    unsigned long long missed; /* losses that found no room, and are told as one event */
+    unsigned first, count;     /* of the entries */
+    uint64_t handle;           /* a listener's; 0: a program reads */
     lk_listener_t listener;
     void *arg;
-    int fd; /* a queue's, readable while there is something; -1: not asked for */
+    lk_client_t *client; /* that of a program, with a reference */
+    int fd;              /* likewise, readable while there is something; -1: not asked for */
+    struct lk__queued {
+        struct lk__news *news;
+        unsigned number; /* of its change */
+    } entries[LK__QUEUE_MAX];
 };
 
 struct lk__events {
     struct lk__kindstats *stats; /* of each kind: losses are counted where they are told */
     struct lk__mu mu;            /* innermost but for a parker's: taken under dog->mu */
-    struct lk__link news;      /* under mu, as all of this: what somebody was not told yet, oldest first */
-    atomic_uint news_count;    /* written under mu */
-    uint64_t numbers;          /* given to news so far */
-    struct lk__link audiences; /* those that are next in turn first */
-    unsigned audience_count;   /* without those that are leaving */
-    uint64_t handles;     /* handed out so far */
-    uint64_t running;     /* handle of the listener that is being called; 0: none */
-    pthread_cond_t some;  /* with mu: something for a listener, or stop */
-    pthread_cond_t quiet; /* with mu: a listener returned, or audiences are gone, or one that was leaving is */
-    unsigned leaving;     /* queues that are being closed, and drop what they were not told */
+    struct lk__link queues;      /* under mu, as all of this; those that are next in turn first */
+    struct lk__link spent;       /* news to be dropped, not under dog->mu */
+    atomic_uint spent_count;     /* written under mu */
+    uint64_t handles;            /* handed out so far */
+    uint64_t running;            /* handle of the listener that is being called; 0: none */
+    pthread_cond_t some;         /* with mu: something for a listener, or stop */
+    pthread_cond_t quiet;        /* with mu: a listener returned */
     bool started, stopping;
     pthread_t thread;
 };
@@ -44,42 +43,26 @@ struct lk__events {
 void lk__events_init(struct lk__events *events, struct lk__kindstats *stats);
 void lk__events_destroy(struct lk__events *events);
 
-/* --- events.c ------------------------------------------------------------------------------------------------ */
-
 void lk__events_notify(void *events, const struct lk__lease *lease, int type); /* under dog->mu */
 /* An event of an object of LK_KIND_..., and no hold; `owner` 0: of nobody. Without memory for it nobody is told. */
 void lk__events_ofobject(struct lk__events *events, int type, int kind, const char *name, uint64_t owner);
 
-/* A new hold makes room: whoever is far behind is told of the oldest losses as one event. Not under dog->mu. */
-enum { LK__NEWS_MAX = 4096 };
-void lk__events_trim(struct lk__events *events);
+/* Drop the news that are spent. Not under dog->mu, nor events->mu. */
+void lk__events_drop(struct lk__events *events);
 static inline void lk__events_makeroom(struct lk__events *events)
 {
-    if (atomic_load_explicit(&events->news_count, memory_order_relaxed) > LK__NEWS_MAX)
-        lk__events_trim(events);
+    if (atomic_load_explicit(&events->spent_count, memory_order_relaxed) > 0)
+        lk__events_drop(events);
 }
 
-/* An audience is told what happens from now on. Under events->mu. */
-void lk__events_join(struct lk__events *events, struct lk__audience *audience);
-/* No more. Under events->mu, left and taken again. Returns how many losses it was not told. */
-unsigned long long lk__events_leave(struct lk__events *events, struct lk__audience *audience);
-
-bool lk__audience_hasnews(const struct lk__events *events, const struct lk__audience *audience);
-/*
- * Tell an audience what is next; under events->mu. False: nothing is. `over`: NULL, or news that all have been told:
- * the caller's to drop, without the lock.
- */
-bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience, lk_event_t *event,
-                       struct lk__news **over);
-void lk__news_drop(struct lk__news *news); /* accepts NULL */
-
-/* --- listener.c ---------------------------------------------------------------------------------------------- */
-
-bool lk__events_ishere(struct lk__events *events); /* is this the listeners' thread? */
-/* As lk_client_addlistener() and lk_client_removelistener(), with an error text. */
-int lk__events_addlistener(struct lk__events *events, lk_listener_t listener, void *arg, uint64_t *handle);
-int lk__events_removelistener(struct lk__events *events, uint64_t handle);
-/* The client ends: listeners are told the rest, queues keep the number of losses that were not fetched, and all leave. */
+/* The client ends: listeners are told the rest, queues keep the number of losses that were not fetched. */
 void lk__events_stop(struct lk__events *events);
+bool lk__events_ishere(struct lk__events *events); /* is this the listeners' thread? */
+
+/* The rest is under events->mu. */
+int lk__events_start(struct lk__events *events); /* the listeners' thread; harmless when it runs */
+bool lk__queue_hasnews(const struct lk_events *queue);
+bool lk__queue_take(struct lk__events *events, struct lk_events *queue, lk_event_t *event); /* false: there is none */
+void lk__queue_leave(struct lk__events *events, struct lk_events *queue); /* what was not taken becomes its number */
 
 #endif

@@ -11,9 +11,9 @@
 
 /* The last thing that happened to a hold or an object. Under the events' mu, but what never changes. */
 struct lk__news {
-    struct lk__link link; /* in the list of what is to be told, with a reference */
-    uint64_t number;      /* while it is there: later ones have higher numbers */
-    unsigned untold;      /* how many are to be told */
+    struct lk__link link; /* in events->spent: no queue has it any more, and its reference is to be dropped */
+    unsigned number;      /* of changes so far; an older one in a queue is passed over */
+    unsigned queued;      /* places in queues, which have a reference together */
     unsigned char event, reason;
     bool notice; /* never changes: of an object; else part of a hold */
 };

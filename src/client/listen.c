@@ -2,7 +2,43 @@
 /* listen.c - the public calls for events: listeners, and queues to be read */
 #include "client/client.h"
 
-/* --- listeners ------------------------------------------------------------------------------------------------- */
+static struct lk_events *queue_of(struct lk__link *link)
+{
+    return LK__CONTAINER(link, struct lk_events, link);
+}
+
+static struct lk_events *new_queue(const char *what)
+{
+    struct lk_events *queue = lk__alloc(sizeof *queue);
+    if (queue == NULL)
+        lk__fail(ENOMEM, "out of memory for %s", what);
+    else
+        queue->fd = -1;
+    return queue;
+}
+
+/* --- listeners ------------------------------------------------------------------------------------------ */
+
+static int add_listener(struct lk__events *events, lk_listener_t listener, void *arg, uint64_t *handle)
+{
+    struct lk_events *queue = new_queue("a listener");
+    if (queue == NULL)
+        return ENOMEM;
+    queue->listener = listener;
+    queue->arg = arg;
+    lk__mu_lock(&events->mu);
+    int rc = lk__events_start(events);
+    if (rc == 0) {
+        queue->handle = ++events->handles;
+        if (handle != NULL)
+            *handle = queue->handle;
+        lk__list_append(&events->queues, &queue->link);
+    }
+    lk__mu_unlock(&events->mu);
+    if (rc != 0)
+        lk__free(queue);
+    return rc;
+}
 
 int lk_client_addlistener(lk_client_t *client, lk_listener_t listener, void *arg, uint64_t *handle)
 {
@@ -11,10 +47,40 @@ int lk_client_addlistener(lk_client_t *client, lk_listener_t listener, void *arg
     struct lk__apistate api = lk__api_enter();
     int rc = lk__client_enter(client);
     if (rc == 0) {
-        rc = lk__events_addlistener(&client->events, listener, arg, handle);
+        rc = add_listener(&client->events, listener, arg, handle);
         lk__client_leave(client);
     }
     return lk__api_leave(&api, rc);
+}
+
+static struct lk_events *find(struct lk__events *events, uint64_t handle)
+{
+    assert(lk__mu_held(&events->mu));
+    struct lk__link *l = handle != 0 ? lk__list_first(&events->queues) : NULL;
+    while (l != NULL && queue_of(l)->handle != handle)
+        l = lk__list_next(&events->queues, l);
+    return l != NULL ? queue_of(l) : NULL;
+}
+
+/*
+ * Whoever removes a listener may free its memory next, or unload its code, and so waits until it is not running; but
+ * not on the thread that calls it, because that is the listener itself, or one that was called instead of it.
+ */
+static int remove_listener(struct lk__events *events, uint64_t handle)
+{
+    const bool here = lk__events_ishere(events);
+    lk__mu_lock(&events->mu);
+    struct lk_events *queue = find(events, handle);
+    if (queue != NULL)
+        lk__queue_leave(events, queue);
+    while (handle != 0 && events->running == handle && !here)
+        lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
+    lk__mu_unlock(&events->mu);
+    lk__events_makeroom(events);
+    if (queue == NULL)
+        return lk__fail(ENOENT, "there is no listener of this handle, or it was removed");
+    lk__free(queue);
+    return 0;
 }
 
 /* A listener that runs while its client is being closed may be removed, as the close waits for it. */
@@ -29,78 +95,34 @@ int lk_client_removelistener(lk_client_t *client, uint64_t handle)
     bool here = is_listening(client);
     int rc = here ? 0 : lk__client_enter(client);
     if (rc == 0) {
-        rc = lk__events_removelistener(&client->events, handle);
+        rc = remove_listener(&client->events, handle);
         if (!here)
             lk__client_leave(client);
     }
     return lk__api_leave(&api, rc);
 }
 
-/* --- queues ---------------------------------------------------------------------------------------------------- */
-
-struct lk_events {
-    struct lk__audience audience;
-    lk_client_t *client; /* with a reference */
-};
-
-static void join(lk_client_t *client, struct lk_events *queue)
-{
-    *queue = (struct lk_events){ .audience.fd = -1, .client = client };
-    atomic_fetch_add(&client->refs, 1);
-    lk__mu_lock(&client->events.mu);
-    lk__events_join(&client->events, &queue->audience);
-    lk__mu_unlock(&client->events.mu);
-}
-
-static int open_queue(lk_client_t *client, lk_events_t **opened)
-{
-    int rc = lk__client_enter(client);
-    if (rc != 0)
-        return rc;
-    struct lk_events *queue = lk__alloc(sizeof *queue);
-    if (queue != NULL) {
-        join(client, queue);
-        *opened = queue;
-    } else {
-        rc = lk__fail(ENOMEM, "out of memory for a queue of events");
-    }
-    lk__client_leave(client);
-    return rc;
-}
+/* --- queues that a program reads ---------------------------------------------------------------------------- */
 
 int lk_events_open(lk_client_t *client, lk_events_t **queue)
 {
     if (queue == NULL)
         return lk__fail(EINVAL, "lk_events_open: nowhere to put the queue");
     struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, open_queue(client, queue));
-}
-
-/* Under events->mu: the descriptor of a queue, which is readable if there is something to read. */
-static int descriptor_of(const struct lk__events *events, struct lk__audience *audience)
-{
-    assert(lk__mu_held(&events->mu));
-    if (audience->fd < 0)
-        audience->fd = lk__eventfd_open();
-    if (audience->fd >= 0 && lk__audience_hasnews(events, audience))
-        lk__eventfd_set(audience->fd);
-    return audience->fd;
-}
-
-static int find_descriptor(struct lk_events *queue, int *fd)
-{
-    struct lk__events *events = &queue->client->events;
-    int rc = lk__client_enter(queue->client);
+    int rc = lk__client_enter(client);
     if (rc != 0)
-        return rc;
-    lk__mu_lock(&events->mu);
-    int found = descriptor_of(events, &queue->audience);
-    lk__mu_unlock(&events->mu);
-    lk__client_leave(queue->client);
-    if (found < 0)
-        return lk__fail(ENOMEM, "no descriptor left for events");
-    *fd = found;
-    return 0;
+        return lk__api_leave(&api, rc);
+    struct lk_events *fresh = new_queue("a queue of events");
+    if (fresh != NULL) {
+        fresh->client = client;
+        atomic_fetch_add(&client->refs, 1);
+        lk__mu_lock(&client->events.mu);
+        lk__list_append(&client->events.queues, &fresh->link);
+        lk__mu_unlock(&client->events.mu);
+        *queue = fresh;
+    }
+    lk__client_leave(client);
+    return lk__api_leave(&api, fresh != NULL ? 0 : ENOMEM);
 }
 
 int lk_events_fd(lk_events_t *queue, int *fd)
@@ -108,40 +130,44 @@ int lk_events_fd(lk_events_t *queue, int *fd)
     if (queue == NULL || fd == NULL)
         return lk__fail(EINVAL, "lk_events_fd: no queue, or nowhere to put the descriptor");
     struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, find_descriptor(queue, fd));
-}
-
-/* The client's close leaves to the queue how many losses were not fetched. Until then there may be something yet. */
-static int read_closed(struct lk_events *queue, lk_event_t *event)
-{
     struct lk__events *events = &queue->client->events;
-    struct lk__news *none;
-    if (queue->client->process != lk__process())
-        return ECANCELED;
+    int rc = lk__client_enter(queue->client);
+    if (rc != 0)
+        return lk__api_leave(&api, rc);
     lk__mu_lock(&events->mu);
-    int rc = lk__listed(&queue->audience.link)                           ? EAGAIN
-             : lk__audience_tell(events, &queue->audience, event, &none) ? 0
-                                                                         : ECANCELED;
+    if (queue->fd < 0)
+        queue->fd = lk__eventfd_open();
+    if (queue->fd < 0)
+        rc = lk__fail(ENOMEM, "no descriptor left for events");
+    else if (lk__queue_hasnews(queue))
+        lk__eventfd_set(queue->fd);
+    if (rc == 0)
+        *fd = queue->fd;
     lk__mu_unlock(&events->mu);
-    return rc;
+    lk__client_leave(queue->client);
+    return lk__api_leave(&api, rc);
 }
 
-/* EAGAIN without an error text, as it is no failure. */
+/*
+ * EAGAIN without an error text, as it is no failure. The client's close leaves to the queue how many losses were not
+ * fetched; while it is under way there may be something yet.
+ */
 static int read_queue(struct lk_events *queue, lk_event_t *event)
 {
     struct lk__events *events = &queue->client->events;
-    struct lk__audience *audience = &queue->audience;
-    struct lk__news *over;
-    if (lk__client_enter(queue->client) != 0)
-        return read_closed(queue, event);
+    bool entered = lk__client_enter(queue->client) == 0;
+    if (!entered && queue->client->process != lk__process())
+        return ECANCELED;
     lk__mu_lock(&events->mu);
-    bool found = lk__audience_tell(events, audience, event, &over);
-    if (audience->fd >= 0 && !lk__audience_hasnews(events, audience))
-        lk__eventfd_clear(audience->fd);
+    bool open = lk__listed(&queue->link), found = entered == open && lk__queue_take(events, queue, event);
+    if (open && queue->fd >= 0 && !lk__queue_hasnews(queue))
+        lk__eventfd_clear(queue->fd);
     lk__mu_unlock(&events->mu);
-    lk__news_drop(over);
-    lk__client_leave(queue->client);
-    return found ? 0 : EAGAIN;
+    if (entered) {
+        lk__events_makeroom(events);
+        lk__client_leave(queue->client);
+    }
+    return found ? 0 : open ? EAGAIN : ECANCELED;
 }
 
 int lk_events_next(lk_events_t *queue, lk_event_t *event)
@@ -158,36 +184,23 @@ int lk_events_next(lk_events_t *queue, lk_event_t *event)
     return lk__api_leave(&api, rc);
 }
 
-/*
- * Its client may be closing. The last part of a close has all queues leave, and frees what their holds belong to: a queue
- * leaves by itself only until that begins. A close that was EBUSY does not come so far, and may be the last one.
- */
-static void leave(lk_client_t *client, struct lk__audience *audience)
-{
-    struct lk__events *events = &client->events;
-    bool entered = lk__client_tryenter(client), here = is_listening(client);
-    lk__mu_lock(&events->mu);
-    if (entered || here || !events->stopping) {
-        events->leaving++;
-        lk__events_leave(events, audience);
-        events->leaving--;
-        pthread_cond_broadcast(&events->quiet);
-    }
-    while (lk__listed(&audience->link))
-        lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
-    lk__mu_unlock(&events->mu);
-    if (entered)
-        lk__client_leave(client);
-}
-
+/* Its client may be closing: then the last part of the close drops what is spent. */
 static void close_queue(struct lk_events *queue)
 {
     lk_client_t *client = queue->client;
     if (client->process != lk__process())
         return; /* a fork's child: the parent's locks and lists may be in any state */
-    leave(client, &queue->audience);
-    if (queue->audience.fd >= 0)
-        lk__fd_close(queue->audience.fd);
+    bool entered = lk__client_tryenter(client);
+    lk__mu_lock(&client->events.mu);
+    if (lk__listed(&queue->link))
+        lk__queue_leave(&client->events, queue);
+    lk__mu_unlock(&client->events.mu);
+    if (entered) {
+        lk__events_makeroom(&client->events);
+        lk__client_leave(client);
+    }
+    if (queue->fd >= 0)
+        lk__fd_close(queue->fd);
     lk__free(queue);
     lk__client_unref(client);
 }
