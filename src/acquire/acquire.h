@@ -64,7 +64,6 @@ struct lk__waiter {
     struct lk__command ask;
     bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* of the ask; false: it is no answer */
     struct lk__request request;
-    struct lk__node *at; /* where that went last; NULL: nowhere yet */
     struct lk__replybuf answer;
     const struct lk__terms *terms; /* of its client */
     const char *what;         /* "mutex orders", for the log */
@@ -141,7 +140,6 @@ struct lk__attempt {
     int asks;       /* how many were sent that may have been carried out */
     bool heard;     /* a message came since the last answer */
     bool led;       /* another waiter may be asking for this one, too */
-    bool as_text;   /* the last request had the script's text */
 };
 
 /* lk__waiters_wait() in two parts, of one thread: up to its first ask, for which nothing waits, and the rest. */
@@ -150,7 +148,7 @@ int lk__waiters_end(struct lk__attempt *attempt);
 
 /* Before and after lk__waiters_wait(): the parker and the request of a waiter. */
 void lk__waiter_init(struct lk__waiter *waiter);
-void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
+void lk__waiter_destroy(struct lk__waiter *waiter);
 /* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
 

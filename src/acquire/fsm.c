@@ -29,7 +29,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static struct lk__step step_to(enum lk__act act, int64_t until_us)
 {
-    return (struct lk__step){ act, until_us, false };
+    return (struct lk__step){ act, until_us };
 }
 
 static struct lk__step end(struct lk__acquirefsm *a, int code)
@@ -48,18 +48,13 @@ static bool has_duplicates(const struct lk__acquirefsm *a)
 /* The request that was sent has its answer. */
 static void note_answer(struct lk__acquirefsm *a)
 {
-    a->sent = a->cut = a->spelled = false;
+    a->sent = a->cut = false;
     a->garbled = 0;
 }
 
 /* Decide the next step by the time alone. */
 static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us);
 static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us);
-
-static struct lk__step request(const struct lk__acquirefsm *a, enum lk__act act)
-{
-    return (struct lk__step){ act, 0, a->spelled };
-}
 
 /* End with `code`, after the server took us off its lists if we may be on one. */
 static struct lk__step leave(struct lk__acquirefsm *a, int64_t now_us, int code)
@@ -118,13 +113,13 @@ static struct lk__step next_step(struct lk__acquirefsm *a, int64_t now_us)
     if (a->sent)
         return step_to(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
-        return now_us >= a->next_us ? request(a, LK__LEAVE) : step_to(LK__PARK, earlier(a->next_us, a->hard_us));
+        return now_us >= a->next_us ? step_to(LK__LEAVE, 0) : step_to(LK__PARK, earlier(a->next_us, a->hard_us));
     if (a->limit_code != ETIMEDOUT)
         return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked && !is_overdue(a, now_us))
         return leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
     if (now_us >= a->next_us)
-        return request(a, LK__ASK);
+        return step_to(LK__ASK, 0);
     return step_to(LK__PARK, earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
 }
 
@@ -461,7 +456,6 @@ struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *a, int64_t now_us,
 {
     note_answer(a);
     if (judged->ruling == LK__AGAIN) {
-        a->spelled = judged->manner != LK__BY_SHA1;
         a->next_us = now_us;
         a->asked = false;
         return proceed(a, now_us);

@@ -80,7 +80,6 @@ enum lk__act {
 struct lk__step {
     enum lk__act act;
     int64_t until_us;
-    bool eval; /* send the script's text: the server does not know its SHA1 */
 };
 
 /* What an acquire is told at its start. */
@@ -126,7 +125,6 @@ struct lk__acquirefsm {
     bool late;        /* an ask was sent though the limit had passed */
     bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */
     bool again;       /* a hint came while the ask was in flight: ask soon after its answer */
-    bool spelled;     /* the next request carries the script's text */
     bool cut;         /* the last request got no answer */
     uint8_t garbled;  /* answers in a row that could not be read */
     int limit_code;   /* the code to end with at the limit: ETIMEDOUT, or the one that came with a cancel */

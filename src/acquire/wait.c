@@ -38,11 +38,9 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
     lk__acquirefsm_init(&waiter->machine, &settings);
 }
 
-void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
+void lk__waiter_destroy(struct lk__waiter *waiter)
 {
-    (void)waiters;
-    if (waiter->at != NULL)
-        lk__node_abandon(waiter->at, LK__LANE_COMMANDS, &waiter->request);
+    lk__request_abandon(&waiter->request);
     lk__parker_destroy(&waiter->parker);
 }
 
@@ -142,14 +140,24 @@ static const struct lk__command *command_of(const struct lk__waiter *waiter)
     return waiter->machine.phase == LK__LEAVING ? &waiter->release->command : &waiter->ask;
 }
 
-static struct lk__node *find_node(struct lk__attempt *attempt)
+static struct lk__node *node_of(const struct lk__waiters *waiters, const struct lk__waiter *waiter)
 {
-    struct lk__waiter *waiter = attempt->waiter;
-    waiter->at = lk__node_for(attempt->waiters->node, command_of(waiter), waiter->request.asking);
-    return waiter->at;
+    return lk__node_for(waiters->node, command_of(waiter), waiter->request.manner == LK__BY_ASKING);
 }
 
-static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
+static struct lk__conn *conn_of(const struct lk__attempt *attempt)
+{
+    return &node_of(attempt->waiters, attempt->waiter)->lanes[LK__LANE_COMMANDS];
+}
+
+/* What an ASK said is not said again when the node that it named goes. */
+static void forget_move(struct lk__request *request)
+{
+    if (request->manner == LK__BY_ASKING)
+        request->manner = LK__BY_SHA1;
+}
+
+static struct lk__step ask(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -158,8 +166,8 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
         lk__waiter_isled(attempt->waiters, waiter, now_us, a->set.liveness_ms * 1000))
         return lk__acquirefsm_led(a, now_us);
     attempt->led = false;
-    struct lk__node *at = find_node(attempt);
-    struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, a->set.command_us);
+    struct lk__conn *conn = conn_of(attempt);
+    struct lk__until deadline = lk__conn_until(conn, now_us, a->set.command_us);
     unsigned flags = waiter->patience.over && !waiter->explained ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
@@ -173,13 +181,12 @@ static struct lk__step ask(struct lk__attempt *attempt, bool as_text)
         .flags = flags,
         .epoch = deadline.date.epoch,
     };
-    int rc = lk__node_send(at, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, as_text);
+    int rc = lk__conn_send(conn, &waiter->request, &waiter->ask, &sent);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
     attempt->asks++;
-    attempt->as_text = as_text;
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
@@ -191,17 +198,15 @@ static void hand_on(struct lk__attempt *attempt)
     lk__mu_unlock(&attempt->waiters->mu);
 }
 
-static struct lk__step leave(struct lk__attempt *attempt, bool as_text)
+static struct lk__step leave(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
     hand_on(attempt);
-    attempt->as_text = as_text;
     if (a->result.duplicates_until.date.us != 0)
         sent.flags |= LK__SENT_AGAIN;
-    int rc =
-        lk__node_send(find_node(attempt), LK__LANE_COMMANDS, &waiter->request, &waiter->release->command, &sent, as_text);
+    int rc = lk__conn_send(conn_of(attempt), &waiter->request, &waiter->release->command, &sent);
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
@@ -299,11 +304,11 @@ static struct lk__step take_answer(struct lk__attempt *attempt)
     int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
     if (state != LK__ANSWERED) {
-        waiter->request.asking = false;
+        forget_move(&waiter->request);
         return lk__acquirefsm_cut(&waiter->machine, now_us, state);
     }
     attempt->explained &= leaving; /* the way out explains nothing */
-    struct lk__judged judged = lk__node_judge(waiter->at, LK__LANE_COMMANDS, &waiter->request, attempt->as_text);
+    struct lk__judged judged = lk__request_judge(&waiter->request);
     if (judged.ruling != LK__ANSWER)
         return take_refusal(attempt, now_us, &judged);
     return leaving ? take_left(attempt) : take_asked(attempt, now_us);
@@ -348,15 +353,15 @@ static void ended(void *arg)
 
 static int await_connection(struct lk__attempt *attempt, int64_t until_us)
 {
-    struct lk__node *node = find_node(attempt);
-    unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
+    struct lk__conn *conn = conn_of(attempt);
+    unsigned failures = lk__conn_failures(conn);
     int rc;
     pthread_cleanup_push(ended, attempt);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    rc = lk__node_awaitopen(node, LK__LANE_COMMANDS, &attempt->waiter->request, failures, until_us,
-                            attempt->waiter->cancel_state);
+    rc = lk__conn_awaitopen(conn, &attempt->waiter->request, failures, until_us, attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
-    attempt->waiter->request.asking &= rc == 0;
+    if (rc != 0)
+        forget_move(&attempt->waiter->request);
     return rc;
 }
 
@@ -378,7 +383,8 @@ static void park(struct lk__attempt *attempt, int64_t until_us)
     struct lk__patience *patience = &attempt->waiter->patience;
     until_us = lesser(until_us, patience->until_us);
     pthread_cleanup_push(ended, attempt);
-    lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, attempt->waiter->cancel_state);
+    lk__hub_park(attempt->waiters->hub, node_of(attempt->waiters, attempt->waiter), &attempt->waiter->parker, until_us,
+                 attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
     if (patience->until_us != LK__NEVER)
         lk__patience_check(patience, lk__now_us());
@@ -405,11 +411,11 @@ static struct lk__step drive(struct lk__attempt *attempt, struct lk__step step)
     struct lk__request *request = &attempt->waiter->request;
     switch (step.act) {
     case LK__ASK:
-        return ask(attempt, step.eval);
+        return ask(attempt);
     case LK__LEAVE:
-        return leave(attempt, step.eval);
+        return leave(attempt);
     case LK__AWAIT:
-        lk__node_await(attempt->waiter->at, LK__LANE_COMMANDS, request, step.until_us);
+        lk__request_await(request, step.until_us);
         if (take_events(attempt, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__INFLIGHT)
@@ -479,12 +485,6 @@ static void warn_of_first(const struct lk__waiter *waiter, const struct lk__aske
     else
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; the first is %s, which wants %lld, for %lld ms",
                 waiter->what, time, asked->first, (long long)asked->wants, (long long)asked->since_ms);
-}
-
-/* Where it asked last, or would. */
-static struct lk__node *node_of(const struct lk__waiters *waiters, const struct lk__waiter *waiter)
-{
-    return waiter->at != NULL ? waiter->at : lk__node_for(waiters->node, &waiter->ask, false);
 }
 
 /* All who wait for that server do so in vain: one line for all of them, until it is there again. */

@@ -162,7 +162,7 @@ static int await_some(lk_client_t *client, struct lk__parker *parker, struct lk_
     int result = ENOTCONN;
     for (unsigned n = 0; n < count && (next = lk__node_nth(&client->node, n)) != NULL; n++) {
         int64_t now_us = lk__now_us(), moment_us = now_us + AWAITED_US < until_us ? now_us + AWAITED_US : until_us;
-        int rc = lk__node_awaitup(next, LK__LANE_COMMANDS, parker, 0, moment_us);
+        int rc = lk__conn_awaitup(&next->lanes[LK__LANE_COMMANDS], parker, 0, moment_us);
         *at = next;
         if (rc == 0 || rc == ECANCELED)
             return rc;
@@ -177,7 +177,7 @@ static int check_votes(lk_client_t *client)
     struct lk__peerinfo peers[LK__QUORUM_MAX];
     struct lk__node *node;
     for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++) {
-        lk__node_peer(node, &peers[n]);
+        lk__conn_peer(&node->lanes[LK__LANE_COMMANDS], &peers[n]);
         for (unsigned before = 0; before < n; before++)
             if (peers[n].run_id[0] != '\0' && strcmp(peers[n].run_id, peers[before].run_id) == 0)
                 return lk__fail(EINVAL, "the servers %u and %u of the quorum are the same one: each has one vote",
@@ -193,7 +193,7 @@ static unsigned count_up(lk_client_t *client, struct lk__parker *parker, unsigne
     unsigned up = 0;
     *open = 0;
     for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++) {
-        int rc = lk__node_awaitup(node, LK__LANE_COMMANDS, parker, 0, lk__now_us() + PEEK_US);
+        int rc = lk__conn_awaitup(&node->lanes[LK__LANE_COMMANDS], parker, 0, lk__now_us() + PEEK_US);
         up += rc == 0;
         *open += rc == ETIMEDOUT;
         if (rc != 0)
@@ -229,7 +229,7 @@ static int await_any(lk_client_t *client, struct lk__parker *parker, struct lk__
     struct lk__cluster *cluster = client->node.cluster;
     *at = cluster == NULL ? &client->node : NULL;
     if (cluster == NULL)
-        return lk__node_awaitup(&client->node, LK__LANE_COMMANDS, parker, 0, until_us);
+        return lk__conn_awaitup(&client->node.lanes[LK__LANE_COMMANDS], parker, 0, until_us);
     lk__cluster_begin(cluster);
     int rc = lk__cluster_await(cluster, until_us);
     if (rc == 0 && client->options->quorum)

@@ -14,7 +14,6 @@ enum { BATCH = 8 /* on a stack that may be small */, AGAIN = 4 };
 struct leaving {
     struct lk__lease *lease;
     struct lk__request request;
-    struct lk__node *at;
     int64_t marked_until_us; /* as that of a call */
     struct lk__judged judged;
     bool said; /* its script answered */
@@ -25,24 +24,23 @@ struct leaving {
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
-    leaving->judged = lk__judge(leaving->at, request, reply, leaving->judged.manner != LK__BY_SHA1);
+    leaving->judged = lk__judge(request, reply);
     leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
 }
 
 /* False: nothing was sent. */
 static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker)
 {
-    enum lk__manner manner = leaving->judged.manner;
+    enum lk__manner manner = leaving->request.manner;
     const struct lk__outboxentry *release = &leaving->lease->release;
     if (release->command.script == NULL)
         return false;
-    leaving->request = (struct lk__request){ .waiting.parker = parker, .take = take_answer, .asking = manner == LK__BY_ASKING };
-    leaving->at = lk__node_for(&client->node, &release->command, manner == LK__BY_ASKING);
+    leaving->request = (struct lk__request){ .waiting.parker = parker, .take = take_answer, .manner = manner };
+    struct lk__node *at = lk__node_for(&client->node, &release->command, manner == LK__BY_ASKING);
     if (leaving->lease->holder != NULL)
         lk__hold_given(leaving->lease->holder);
     struct lk__sent sent = lk__outboxentry_sent(release);
-    return lk__node_send(leaving->at, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent,
-                         manner != LK__BY_SHA1) == 0;
+    return lk__conn_send(&at->lanes[LK__LANE_COMMANDS], &leaving->request, &release->command, &sent) == 0;
 }
 
 /* True: it was answered. */
@@ -50,10 +48,10 @@ static bool await_answer(struct leaving *leaving, int64_t until_us)
 {
     struct lk__request *request = &leaving->request;
     do
-        lk__node_await(leaving->at, LK__LANE_COMMANDS, request, until_us);
+        lk__request_await(request, until_us);
     while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us);
     bool answered = atomic_load(&request->state) == LK__ANSWERED;
-    lk__node_abandon(leaving->at, LK__LANE_COMMANDS, request);
+    lk__request_abandon(request);
     return answered;
 }
 

@@ -84,7 +84,7 @@ static json_t *servers_json(lk_client_t *client)
     for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++)
         lk__node_want(node, LK__LANE_COMMANDS);
     for (unsigned n = 0; good && (node = lk__node_nth(&client->node, n)) != NULL; n++) {
-        bool up = lk__node_awaitup(node, LK__LANE_COMMANDS, &parker, 0, until_us) == 0;
+        bool up = lk__conn_awaitup(&node->lanes[LK__LANE_COMMANDS], &parker, 0, until_us) == 0;
         good = json_array_append_new(servers, server_json(node, up)) == 0;
     }
     lk__parker_destroy(&parker);

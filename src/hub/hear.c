@@ -138,7 +138,7 @@ static bool take_unasked(struct lk__hub *hub, struct lk__line *line, const struc
     if (!lk__reply_is(reply, "MOVED") || !lk__told_redirect(lk__reply_text(reply, 0), &slot, host, &port))
         return false;
     if (channel == NULL)
-        lk__node_reset(line->node, LK__LANE_MESSAGES, line->connects,
+        lk__conn_reset(&line->node->lanes[LK__LANE_MESSAGES], line->connects,
                        "a channel was left as its slot went elsewhere");
     return channel == NULL || lk__slot_of(channel, strlen(channel)) != slot;
 }
@@ -163,7 +163,7 @@ static void answered(struct lk__hub *hub, struct lk__line *line, const struct lk
     if (line->answers == line->questions)
         return; /* an answer of the connection before, or to no command */
     line->answers++;
-    lk__node_serves(line->node);
+    lk__conn_serves(&line->node->lanes[LK__LANE_MESSAGES]);
     left(hub, line, line->answers);
     if (reply->type == LK__ERROR)
         refused(hub, line, line->answers, reply);

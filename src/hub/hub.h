@@ -86,7 +86,7 @@ static inline unsigned lk__hub_park(struct lk__hub *hub, struct lk__node *at, st
                                     int64_t until_us, int cancel_state)
 {
     (void)hub;
-    return lk__node_listen(at, parker, until_us, cancel_state);
+    return lk__conn_listen(&at->lanes[LK__LANE_MESSAGES], parker, until_us, cancel_state);
 }
 
 /* Within lk__subscription's on_message(): the epoch of the server that sent the message. */

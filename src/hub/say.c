@@ -57,7 +57,7 @@ static int post(struct lk__hub *hub, struct lk__line *line, int argc, const char
     int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
     if (length < 0)
         return ENOMEM;
-    int rc = lk__node_post(line->node, line->connects, bytes, (size_t)length);
+    int rc = lk__conn_post(&line->node->lanes[LK__LANE_MESSAGES], line->connects, bytes, (size_t)length);
     line->questions += rc == 0;
     redisFreeCommand(bytes);
     return rc;
@@ -205,7 +205,7 @@ int64_t lk__hub_watch(struct lk__hub *hub, struct lk__line *line)
         if (now_us < line->pinged_us + command_us)
             return line->pinged_us + command_us;
         line->given_up = true;
-        lk__node_reset(line->node, LK__LANE_MESSAGES, line->connects,
+        lk__conn_reset(&line->node->lanes[LK__LANE_MESSAGES], line->connects,
                        "the subscription connection did not answer a ping");
         return LK__NEVER;
     }

@@ -11,7 +11,7 @@ static void keep(const struct lk__op *op, struct lk__hold *hold)
     if (lk__mutex_attr(op)->min_hold_ms == 0 || lasts_us <= 0)
         return;
     struct lk__node *at = lk__node_for(lk__object_node(op->object), &hold->lease.release.command, false);
-    struct lk__until until = lk__node_until(at, LK__LANE_COMMANDS, now_us, lasts_us);
+    struct lk__until until = lk__conn_until(&at->lanes[LK__LANE_COMMANDS], now_us, lasts_us);
     if (until.date.epoch == 0) /* no server was met there yet: the moment is said anew, by the clock of whoever is told */
         until.date.epoch = UINT_MAX;
     lk__lease_keep(&hold->lease, &until);

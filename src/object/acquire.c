@@ -253,7 +253,7 @@ static void end(struct lk__acquire *acquire, bool keep)
         lk__hold_unref(acquire->hold);
         acquire->hold = NULL;
     }
-    lk__waiter_destroy(&acquire->op->object->client->waiters, &acquire->waiter);
+    lk__waiter_destroy(&acquire->waiter);
 }
 
 /* The thread ended while it was parked, and has left the queue at the server. */

@@ -203,8 +203,7 @@ int lk__acquire_confirm(struct lk__acquire *acquire, int code)
 {
     const struct confirm confirm = { acquire, acquire->op->object, ends_by(acquire) };
     struct lk__waiter *waiter = &acquire->waiter;
-    if (waiter->at != NULL) /* an ask may be under way where a message granted; its answer's place serves what follows */
-        lk__node_abandon(waiter->at, LK__LANE_COMMANDS, &waiter->request);
+    lk__request_abandon(&waiter->request); /* where a message granted; its answer's place serves what follows */
     int rc = ask_replicas(&confirm);
     if (rc == 0)
         return code;

@@ -19,9 +19,9 @@ static int unreachable(const struct lk__ongoing *call, int code)
         lk__error_settles(call->told->settled_us);
         return EIO;
     }
-    if (lk__node_lasterror(call->at, call->lane, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
-        strcpy(errmsg, call->eval ? "the server did not know the script, and the time was over when that was seen"
-                                  : "no connection within the command timeout");
+    if (lk__conn_lasterror(call->conn, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
+        strcpy(errmsg, call->request.manner == LK__BY_TEXT ? "the server did not know the script, and the time was over when that was seen"
+                                                          : "no connection within the command timeout");
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was done", call->told->what, errmsg);
 }
 
@@ -34,13 +34,19 @@ static bool is_limited(const struct lk__script *script)
     return false;
 }
 
+/* The connection that it goes by; `asking`: as the last ASK said. */
+static struct lk__conn *conn_for(const struct lk__ongoing *call, bool asking)
+{
+    return &lk__node_for(call->told->node, &call->command, asking)->lanes[call->lane];
+}
+
 static void set_deadline(struct lk__ongoing *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
     int64_t lasts_us = told->lasts_us != 0 ? told->lasts_us : call->hard_us - now_us;
     if (call->step == 1 && told->marked_until_us - now_us < lasts_us)
         lasts_us = told->marked_until_us - now_us;
-    struct lk__until until = lk__node_until(call->at, call->lane, now_us, lasts_us);
+    struct lk__until until = lk__conn_until(call->conn, now_us, lasts_us);
     told->sent.deadline_us = 0;
     if (told->sent.epoch != until.date.epoch && told->sent.epoch != 0)
         lk__sent_redate(&told->sent, (struct lk__date){ until.date.us - lasts_us, until.date.epoch }, now_us);
@@ -57,10 +63,8 @@ static void set_deadline(struct lk__ongoing *call, int64_t now_us)
  */
 static bool may_come_back(const struct lk__ongoing *call)
 {
-    struct lk__node *node = call->at;
-    int64_t now_us = lk__now_us(), timeout_us = node->server.options.command_timeout_ms * 1000;
-    return now_us < lk__node_ended(node, call->lane) + timeout_us ||
-           node != lk__node_for(node, &call->command, false);
+    int64_t timeout_us = call->told->node->server.options.command_timeout_ms * 1000;
+    return lk__now_us() < lk__conn_ended(call->conn) + timeout_us || call->conn != conn_for(call, false);
 }
 
 /* Is its time over? A process that was stopped or suspended for a command timeout past that gets one more. */
@@ -74,9 +78,9 @@ static bool is_over(struct lk__ongoing *call)
 
 static int send_once(struct lk__ongoing *call, int64_t now_us)
 {
-    call->at = lk__node_for(call->told->node, &call->command, call->request.asking);
+    call->conn = conn_for(call, call->request.manner == LK__BY_ASKING);
     set_deadline(call, now_us);
-    return lk__node_send(call->at, call->lane, &call->request, &call->command, &call->told->sent, call->eval);
+    return lk__conn_send(call->conn, &call->request, &call->command, &call->told->sent);
 }
 
 /* Is less than an eighth of a command timeout left? An answer may take longer. */
@@ -96,8 +100,8 @@ static int send_it(struct lk__ongoing *call)
             return unreachable(call, ENOTCONN);
         int rc = send_once(call, lk__now_us());
         if (rc == ENOTCONN)
-            rc = lk__node_awaitopen(call->at, call->lane, &call->request, lk__node_failures(call->at, call->lane),
-                                    call->hard_us, PTHREAD_CANCEL_DISABLE);
+            rc = lk__conn_awaitopen(call->conn, &call->request, lk__conn_failures(call->conn), call->hard_us,
+                                    PTHREAD_CANCEL_DISABLE);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && rc != ETIMEDOUT && !(rc == ENOTCONN && may_come_back(call)))
@@ -135,7 +139,7 @@ static int begin_step(struct lk__ongoing *call, int step)
 {
     call->step = step;
     call->command.script = call->told->command->script->instead[step - 1];
-    call->eval = call->late = false;
+    call->late = false;
     return EAGAIN;
 }
 
@@ -173,10 +177,8 @@ static int take_answer(struct lk__ongoing *call, const struct lk__reply *reply)
 /* Likewise of an error. */
 static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
 {
-    if (judged->ruling == LK__AGAIN) {
-        call->eval |= judged->manner != LK__BY_SHA1;
+    if (judged->ruling == LK__AGAIN)
         return !judged->elsewhere || has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
-    }
     if (judged->scattered && goes_by_steps(call))
         return EAGAIN;
     if (judged->ruling == LK__PASSES) {
@@ -191,7 +193,7 @@ static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
 
 static int judge(struct lk__ongoing *call)
 {
-    struct lk__judged judged = lk__node_judge(call->at, call->lane, &call->request, call->eval);
+    struct lk__judged judged = lk__request_judge(&call->request);
     return judged.ruling == LK__ANSWER ? take_answer(call, call->request.reply) : take_error(call, &judged);
 }
 
@@ -202,7 +204,7 @@ static int run(struct lk__ongoing *call)
         if (rc != 0)
             return rc;
         do
-            lk__node_await(call->at, call->lane, &call->request, call->hard_us);
+            lk__request_await(&call->request, call->hard_us);
         while (atomic_load(&call->request.state) == LK__INFLIGHT && !is_over(call));
         int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
@@ -226,15 +228,15 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
     int64_t now_us = lk__now_us();
     *call = (struct lk__ongoing){ .told = told,
                                   .command = *told->command,
-                                  .at = node,
                                   .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
                                   .hard_us = told->end_us };
     if (told->end_us == 0)
         call->hard_us = now_us + node->server.options.command_timeout_ms * 1000;
     lk__parker_init(&call->parker);
     lk__request_init(&call->request, &call->parker, told->reply);
+    call->conn = conn_for(call, false);
     if (told->only_once)
-        lk__node_endifclosed(lk__node_for(node, &call->command, false), call->lane);
+        lk__conn_endifclosed(call->conn);
     call->sent = now_us < call->hard_us && send_once(call, now_us) == 0;
 }
 
@@ -242,7 +244,7 @@ bool lk__call_await(struct lk__ongoing *call, int64_t until_us)
 {
     if (!call->sent)
         return true;
-    lk__node_await(call->at, call->lane, &call->request, until_us);
+    lk__request_await(&call->request, until_us);
     return atomic_load(&call->request.state) != LK__INFLIGHT || is_over(call);
 }
 
@@ -256,7 +258,7 @@ int lk__call_end(struct lk__ongoing *call)
 {
     struct lk__call *told = call->told;
     int rc = run(call);
-    lk__node_abandon(call->at, call->lane, &call->request);
+    lk__request_abandon(&call->request);
     lk__parker_destroy(&call->parker);
     told->repeated = call->unsure;
     told->acknowledged = call->request.acknowledged;

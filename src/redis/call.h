@@ -45,13 +45,12 @@ struct lk__ongoing {
     struct lk__request request;
     struct lk__parker parker;
     enum lk__lane lane;
-    struct lk__node *at; /* where it goes, or went */
+    struct lk__conn *conn; /* where it goes, or went */
     int64_t hard_us;
     int64_t pause_ms;
     bool unsure; /* a copy may have taken effect */
     bool late;   /* one came past its deadline, and did nothing */
     int garbled; /* answers in a row that could not be read */
-    bool eval;
     bool sent; /* by lk__call_begin() */
 };
 

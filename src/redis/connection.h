@@ -85,6 +85,9 @@ struct lk__waiting {
     int64_t until_us;          /* of one that waits for a message: it leaves by then */
 };
 
+/* How a request names its script: by its SHA1, or by its text. ASKING stands before one that an ASK sent elsewhere. */
+enum lk__manner { LK__BY_SHA1, LK__BY_TEXT, LK__BY_ASKING };
+
 /*
  * What somebody asked, who keeps it until it is in flight no longer, or abandons it. It may lie on a stack: what the
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
@@ -94,18 +97,21 @@ struct lk__request {
     bool urgent;               /* it may take what is kept for renewals */
     bool admitted;             /* it waited for room, or was sent before: it passes those who wait for their turn */
     bool acknowledged;         /* under mu: enough replicas have what it wrote */
-    bool asking;               /* an ASK sent it here: it goes with ASKING before it */
+    enum lk__manner manner;    /* how it goes, or went; an answer that it has to go again says how */
     unsigned hops;             /* how often in a row it was told to go elsewhere */
     uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__waiting waiting; /* whose thread wants to know */
     /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
     struct lk__reply *reply;     /* where the answer is copied to when there is no take() */
+    struct lk__conn *conn;       /* where it was sent last; NULL: nowhere yet */
     int64_t sent_us;             /* before its first byte was written */
-    unsigned long long connects; /* the number of the connection that it was sent on ... */
+    unsigned long long connects; /* the number of the stream that it was sent on ... */
     unsigned epoch;              /* ... and the epoch of the server there */
     unsigned size;               /* bytes that it has as it is sent */
 };
+
+struct lk__conn;
 
 /* Its answer is copied into `reply`. */
 void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
@@ -203,15 +209,14 @@ void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in fligh
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
 
 /*
- * Append a command and write it, unless who reads will. `eval` sends the script's text instead of
- * its SHA1. `sent`: what its script takes of that.
+ * Append a command and write it, in the request's manner, unless who reads will. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
  * lk__conn_awaitup(); or what is sent has dates of another epoch, which cannot be said anew · ECANCELED closed. But for
  * 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                  const struct lk__sent *sent, bool eval);
+                  const struct lk__sent *sent);
 /* The same for bytes whose answer comes as a message. ENOTCONN also if this is not the `connects`-th connection. */
 int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length);
 /* A message was an answer. */
@@ -224,14 +229,14 @@ static inline void lk__conn_serves(struct lk__conn *conn)
  * Wait until `request` is in flight no longer, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
  * if nobody else does. What lies in the socket by then is read first. The caller looks itself at what happened. True: woken.
  */
-bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+bool lk__request_await(struct lk__request *request, int64_t until_us);
 /*
  * Likewise for those who come again and again, each time for a moment: what lies in the socket then waits for the next one.
  */
-bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+bool lk__request_awaitbriefly(struct lk__request *request, int64_t until_us);
 
 /* Nobody wants the reply any more: the request is its owner's, and IDLE if it flew. */
-void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
+void lk__request_abandon(struct lk__request *request);
 
 /*
  * Wait until the connection is up and has room for a request, an attempt failed, `parker` gets LK__WOKEN, or
@@ -263,7 +268,7 @@ unsigned lk__conn_listen(struct lk__conn *conn, struct lk__parker *parker, int64
  * For a thread that shares a connection and does not wait on it: read what came for `request` and others, unless
  * somebody else reads. Never waits.
  */
-void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
+void lk__request_look(struct lk__request *request);
 
 /* Likewise if it goes to a server of another epoch than that. */
 void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why);

@@ -15,21 +15,21 @@ static bool is_unbegun(const struct lk__reply *error)
 }
 
 /* MOVED and ASK of a cluster. False: it says no such thing. */
-static bool is_sent_elsewhere(struct lk__node *at, struct lk__request *request, const struct lk__reply *error,
-                              struct lk__judged *judged)
+static bool is_sent_elsewhere(struct lk__request *request, const struct lk__reply *error, struct lk__judged *judged)
 {
+    struct lk__node *at = lk__request_node(request);
+    bool asking = false;
     if (at->cluster == NULL || at->server.options.quorum)
         return false;
-    bool told = lk__cluster_redirect(at->cluster, at, error, &request->asking);
+    bool told = lk__cluster_redirect(at->cluster, at, error, &asking);
     if (!told && !lk__reply_is(error, "MOVED") && !lk__reply_is(error, "ASK"))
         return false;
     if (told && ++request->hops <= LK__HOPS_MAX) {
         *judged = (struct lk__judged){ .ruling = LK__AGAIN, .elsewhere = true };
-        judged->manner = request->asking ? LK__BY_ASKING : LK__BY_SHA1;
+        request->manner = asking ? LK__BY_ASKING : LK__BY_SHA1;
         return true;
     }
     request->hops = 0;
-    request->asking = false;
     *judged = (struct lk__judged){ .ruling = LK__PASSES, .code = ENOTCONN, .elsewhere = true };
     return true;
 }
@@ -41,40 +41,41 @@ static bool is_no_master(const struct lk__node *at, const struct lk__reply *erro
            (lk__reply_is(error, "MASTERDOWN") && lk__options_failover(&at->server.options));
 }
 
-struct lk__judged lk__judge(struct lk__node *at, struct lk__request *request, const struct lk__reply *reply, bool as_text)
+struct lk__judged lk__judge(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__judged judged = { .ruling = LK__ANSWER };
-    bool passes, unknown = lk__reply_is(reply, "NOSCRIPT");
-    request->asking = false; /* it is good for one request */
+    bool passes, unknown = lk__reply_is(reply, "NOSCRIPT"), as_text = request->manner != LK__BY_SHA1;
+    request->manner = LK__BY_SHA1; /* another one is good for one request */
     if (reply->type != LK__ERROR) {
         request->hops = 0;
         return judged;
     }
-    if (unknown && !as_text)
-        return (struct lk__judged){ .ruling = LK__AGAIN, .manner = LK__BY_TEXT };
-    if (is_sent_elsewhere(at, request, reply, &judged))
+    if (unknown && !as_text) {
+        request->manner = LK__BY_TEXT;
+        return (struct lk__judged){ .ruling = LK__AGAIN };
+    }
+    if (is_sent_elsewhere(request, reply, &judged))
         return judged;
     judged.code = lk__reply_error(reply, &passes);
     judged.ruling = passes ? LK__PASSES : LK__REFUSED;
     judged.scattered = lk__reply_is(reply, "TRYAGAIN");
     judged.wrong_type = lk__reply_is(reply, "WRONGTYPE");
-    judged.no_master = is_no_master(at, reply);
+    judged.no_master = is_no_master(lk__request_node(request), reply);
     judged.half = lk__reply_ishalf(reply) ||
                   ((judged.code == EACCES || judged.code == EPROTO) && !unknown && !is_unbegun(reply));
     return judged;
 }
 
-void lk__node_leavereplica(struct lk__node *at, enum lk__lane lane, const struct lk__request *request,
-                           const struct lk__judged *judged)
+void lk__request_leavereplica(const struct lk__request *request, const struct lk__judged *judged)
 {
     if (judged->no_master)
-        lk__node_reset(at, lane, request->connects, "the server became a replica");
+        lk__conn_reset(request->conn, request->connects, "the server became a replica");
 }
 
-struct lk__judged lk__node_judge(struct lk__node *at, enum lk__lane lane, struct lk__request *request, bool as_text)
+struct lk__judged lk__request_judge(struct lk__request *request)
 {
-    struct lk__judged judged = lk__judge(at, request, request->reply, as_text);
-    lk__node_leavereplica(at, lane, request, &judged);
+    struct lk__judged judged = lk__judge(request, request->reply);
+    lk__request_leavereplica(request, &judged);
     return judged;
 }
 

@@ -14,12 +14,8 @@ enum lk__ruling {
     LK__REFUSED /* the same would be said again */
 };
 
-/* How a request names its script: by its SHA1, or by its text. ASKING stands before one that an ASK sent elsewhere. */
-enum lk__manner { LK__BY_SHA1, LK__BY_TEXT, LK__BY_ASKING };
-
 struct lk__judged {
     enum lk__ruling ruling;
-    enum lk__manner manner; /* of AGAIN: how it goes */
     int code;               /* of PASSES and REFUSED: what the request ends with, if that is its end */
     bool elsewhere;         /* of AGAIN and PASSES: another node has the key */
     bool half;              /* of PASSES and REFUSED: a part may have been done */
@@ -31,20 +27,16 @@ struct lk__judged {
 /* So often in a row a request may be told to go elsewhere. Then the ruling is PASSES, as for a node not met yet. */
 enum { LK__HOPS_MAX = 5 };
 
-/*
- * `at` answered `request`, which went `as_text` or not. Keeps in the request how often it was told to go elsewhere, and
- * whether it is to go with ASKING. Takes no lock of a connection.
- */
-struct lk__judged lk__judge(struct lk__node *at, struct lk__request *request, const struct lk__reply *reply, bool as_text);
+/* Judge `reply`. Keeps in the request how it goes next, and how often it was told to go elsewhere. Takes no lock of a connection. */
+struct lk__judged lk__judge(struct lk__request *request, const struct lk__reply *reply);
 
 /*
- * Judge a request by the copy of its answer. The lane is made anew if the server is no master any more, because that finds
+ * Judge a request by the copy of its answer. Its connection is made anew if the server is no master any more, because that finds
  * the master. Not under the lock of a connection.
  */
-struct lk__judged lk__node_judge(struct lk__node *at, enum lk__lane lane, struct lk__request *request, bool as_text);
-/* Have the lane made anew if the ruling says that the server is no master: after lk__judge(), which cannot do so. */
-void lk__node_leavereplica(struct lk__node *at, enum lk__lane lane, const struct lk__request *request,
-                           const struct lk__judged *judged);
+struct lk__judged lk__request_judge(struct lk__request *request);
+/* Have the connection made anew if the ruling says that the server is no master: after lk__judge(), which cannot do so. */
+void lk__request_leavereplica(const struct lk__request *request, const struct lk__judged *judged);
 
 /* Set the error text of a ruling, with the key where access rules do not cover it. Returns the ruling's code. */
 int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command,

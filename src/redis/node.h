@@ -2,7 +2,7 @@
 /*
  * node.h - a server node: all that a client has to do with one server
  *
- * The rooms above name nodes and never a connection. A node has three lanes, each a connection of its own: a slow
+ * The rooms above name a node and a lane of it, and a request knows its connection. A node has three lanes, each a connection of its own: a slow
  * command does not hold up a renewal, and a connection that subscribed answers no commands. With wait_replicas there is a
  * fourth one, as what stands behind a WAIT is not even read: see answers.c.
  *
@@ -122,7 +122,11 @@ void lk__node_close(struct lk__node *node, enum lk__lane lane);
  */
 void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us);
 
-/* Each of these is what lk__conn_...() of that lane says. */
+/* Where a request was sent last. */
+static inline struct lk__node *lk__request_node(const struct lk__request *request)
+{
+    return LK__CONTAINER(request->conn->server, struct lk__node, server);
+}
 
 static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
 {
@@ -130,20 +134,9 @@ static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
         lk__conn_want(&node->lanes[lane]);
 }
 
-static inline void lk__node_reset(struct lk__node *node, enum lk__lane lane, unsigned long long connects,
-                                  const char *why)
-{
-    lk__conn_reset(&node->lanes[lane], connects, why);
-}
-
 static inline bool lk__node_isup(struct lk__node *node, enum lk__lane lane)
 {
     return lk__conn_isup(&node->lanes[lane]);
-}
-
-static inline unsigned lk__node_failures(struct lk__node *node, enum lk__lane lane)
-{
-    return lk__conn_failures(&node->lanes[lane]);
 }
 
 static inline unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane)
@@ -151,93 +144,9 @@ static inline unsigned long long lk__node_connects(struct lk__node *node, enum l
     return atomic_load(&node->lanes[lane].connects);
 }
 
-static inline int lk__node_send(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
-                                const struct lk__command *command, const struct lk__sent *sent, bool eval)
-{
-    return lk__conn_send(&node->lanes[lane], request, command, sent, eval);
-}
-
-static inline void lk__node_endifclosed(struct lk__node *node, enum lk__lane lane)
-{
-    lk__conn_endifclosed(&node->lanes[lane]);
-}
-
-static inline void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
-{
-    lk__conn_abandon(&node->lanes[lane], request);
-}
-
-static inline struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us,
-                                              int64_t lasts_us)
-{
-    return lk__conn_until(&node->lanes[lane], now_us, lasts_us);
-}
-
-/* Likewise of a lane that has no thread of its own: for commands, or grants. */
-
-static inline bool lk__node_await(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
-                                  int64_t until_us)
-{
-    return lk__conn_await(&node->lanes[lane], request, until_us);
-}
-
-static inline bool lk__node_awaitbriefly(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
-                                         int64_t until_us)
-{
-    return lk__conn_awaitbriefly(&node->lanes[lane], request, until_us);
-}
-
-static inline void lk__node_look(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
-{
-    lk__conn_look(&node->lanes[lane], request);
-}
-
-static inline int lk__node_awaitup(struct lk__node *node, enum lk__lane lane, struct lk__parker *parker,
-                                   unsigned failures, int64_t until_us)
-{
-    return lk__conn_awaitup(&node->lanes[lane], parker, failures, until_us);
-}
-
-static inline int64_t lk__node_ended(struct lk__node *node, enum lk__lane lane)
-{
-    return lk__conn_ended(&node->lanes[lane]);
-}
-
 static inline int lk__node_lasterror(struct lk__node *node, enum lk__lane lane, char *errmsg, size_t size)
 {
     return lk__conn_lasterror(&node->lanes[lane], errmsg, size);
-}
-
-static inline int lk__node_awaitopen(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
-                                     unsigned failures, int64_t until_us, int cancel_state)
-{
-    return lk__conn_awaitopen(&node->lanes[lane], request, failures, until_us, cancel_state);
-}
-
-/* The same of the lane for commands. */
-
-/* Who answers there, or did. */
-static inline void lk__node_peer(struct lk__node *node, struct lk__peerinfo *peer)
-{
-    lk__conn_peer(&node->lanes[LK__LANE_COMMANDS], peer);
-}
-
-/* The same of the lane for messages. */
-
-static inline int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length)
-{
-    return lk__conn_post(&node->lanes[LK__LANE_MESSAGES], connects, bytes, length);
-}
-
-static inline void lk__node_serves(struct lk__node *node)
-{
-    lk__conn_serves(&node->lanes[LK__LANE_MESSAGES]);
-}
-
-static inline unsigned lk__node_listen(struct lk__node *node, struct lk__parker *parker, int64_t until_us,
-                                       int cancel_state)
-{
-    return lk__conn_listen(&node->lanes[LK__LANE_MESSAGES], parker, until_us, cancel_state);
 }
 
 /*

@@ -372,8 +372,9 @@ static unsigned wait_once(struct lk__conn *conn, struct lk__waiting *me, int64_t
 
 /* --- ... for an answer --------------------------------------------------------------------------------------------- */
 
-bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+bool lk__request_awaitbriefly(struct lk__request *request, int64_t until_us)
 {
+    struct lk__conn *conn = request->conn;
     unsigned signals = 0;
     lk__mu_lock(&conn->mu);
     while (!(signals & LK__WOKEN) && atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
@@ -385,8 +386,9 @@ bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, i
 }
 
 /* Its answer may lie there. */
-static bool may_be_there(struct lk__conn *conn, const struct lk__request *request)
+static bool may_be_there(const struct lk__request *request)
 {
+    struct lk__conn *conn = request->conn;
     if (atomic_load(&request->state) != LK__INFLIGHT)
         return false;
     lk__mu_lock(&conn->mu);
@@ -399,19 +401,20 @@ static bool may_be_there(struct lk__conn *conn, const struct lk__request *reques
  * A thread that the time wakes may be faster than the reader, where the process stood still. What lies there is waited for
  * half a command timeout more: after a whole one the caller would take it for such a process again.
  */
-bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+bool lk__request_await(struct lk__request *request, int64_t until_us)
 {
-    bool woken = lk__conn_awaitbriefly(conn, request, until_us);
+    bool woken = lk__request_awaitbriefly(request, until_us);
     if (woken || atomic_load(&request->state) != LK__INFLIGHT)
         return woken;
-    int64_t now_us = lk__now_us(), last_us = now_us + conn->server->options.command_timeout_ms * 500;
-    for (; !woken && now_us < last_us && may_be_there(conn, request); now_us = lk__now_us())
-        woken = lk__conn_awaitbriefly(conn, request, now_us + look_every(conn));
+    int64_t now_us = lk__now_us(), last_us = now_us + request->conn->server->options.command_timeout_ms * 500;
+    for (; !woken && now_us < last_us && may_be_there(request); now_us = lk__now_us())
+        woken = lk__request_awaitbriefly(request, now_us + look_every(request->conn));
     return woken;
 }
 
-void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
+void lk__request_look(struct lk__request *request)
 {
+    struct lk__conn *conn = request->conn;
     struct pollfd polled;
     struct polling polling = { .polled = &polled, .count = 1 };
     sem_t *next = NULL;

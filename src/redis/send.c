@@ -475,11 +475,11 @@ struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t l
  */
 static int __attribute__((noinline))
 append_call(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-            const struct lk__sent *sent, bool eval)
+            const struct lk__sent *sent)
 {
     struct lk__wire wire;
     int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
-    lk__wire_make(&wire, command, conn->server->pubsub, sent, number, eval);
+    lk__wire_make(&wire, command, conn->server->pubsub, sent, number, request->manner != LK__BY_SHA1);
     assert(wire.size <= LK__COMMAND_MAX);
     request->size = (unsigned)wire.size;
     lk__mu_lock(&conn->mu);
@@ -493,7 +493,7 @@ append_call(struct lk__conn *conn, struct lk__request *request, const struct lk_
     }
     if (sent->epoch != 0 && sent->epoch != conn->epoch)
         return ESTALE;
-    if (request->asking && may_send(conn, request, wire.size + sizeof asking))
+    if (request->manner == LK__BY_ASKING && may_send(conn, request, wire.size + sizeof asking))
         append_asking(conn, request->sent_us);
     if (!may_send(conn, request, wire.size)) {
         conn->full = true;
@@ -506,14 +506,15 @@ append_call(struct lk__conn *conn, struct lk__request *request, const struct lk_
 
 /* ESTALE: what is sent has dates of another epoch. */
 static int send_once(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                     const struct lk__sent *sent, bool eval)
+                     const struct lk__sent *sent)
 {
     assert(atomic_load(&request->state) != LK__INFLIGHT);
     atomic_store(&request->state, LK__IDLE);
     request->acknowledged = false;
-    if (eval)
+    request->conn = conn;
+    if (request->manner != LK__BY_SHA1)
         atomic_fetch_add(&conn->reloads, 1);
-    int rc = append_call(conn, request, command, sent, eval);
+    int rc = append_call(conn, request, command, sent);
     if (rc == 0)
         lk__conn_flush(conn);
     lk__mu_unlock(&conn->mu);
@@ -521,14 +522,14 @@ static int send_once(struct lk__conn *conn, struct lk__request *request, const s
 }
 
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                  const struct lk__sent *sent, bool eval)
+                  const struct lk__sent *sent)
 {
-    int rc = send_once(conn, request, command, sent, eval);
+    int rc = send_once(conn, request, command, sent);
     if (rc == ESTALE) {
         struct lk__sent redated = *sent;
         int64_t now_us = lk__now_us();
         if (lk__sent_redate(&redated, lk__conn_until(conn, now_us, 0).date, now_us))
-            rc = send_once(conn, request, command, &redated, eval);
+            rc = send_once(conn, request, command, &redated);
     }
     return rc == ESTALE ? ENOTCONN : rc;
 }
@@ -547,8 +548,9 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
     return rc;
 }
 
-void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
+void lk__request_abandon(struct lk__request *request)
 {
+    struct lk__conn *conn = request->conn;
     if (atomic_load(&request->state) != LK__INFLIGHT)
         return;
     lk__mu_lock(&conn->mu);

@@ -20,7 +20,7 @@ enum { STEP_US = 1000 };
 static void take(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
-    vote->judged = lk__judge(vote->node, request, reply, vote->eval);
+    vote->judged = lk__judge(request, reply);
     if (vote->judged.ruling == LK__ANSWER) {
         vote->code = vote->ballot->read(vote, reply) ? 0 : EPROTO;
     } else {
@@ -34,7 +34,9 @@ void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t ti
     struct lk__node *node;
     *ballot = (struct lk__ballot){ .until_us = lk__now_us() + timeout_ms * 1000 };
     for (; (node = lk__node_nth(&client->node, ballot->count)) != NULL; ballot->count++)
-        ballot->votes[ballot->count] = (struct lk__vote){ .ballot = ballot, .node = node };
+        ballot->votes[ballot->count] = (struct lk__vote){
+            .ballot = ballot, .node = node, .request = { .waiting.parker = &ballot->parker, .take = take }
+        };
     ballot->majority = lk__majority_of(ballot->count);
     lk__parker_init(&ballot->parker);
 }
@@ -54,7 +56,7 @@ void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run)
 static void set_deadline(struct lk__vote *vote)
 {
     int64_t now_us = lk__now_us();
-    struct lk__until until = lk__node_until(vote->node, LK__LANE_COMMANDS, now_us, vote->ballot->until_us - now_us);
+    struct lk__until until = lk__conn_until(&vote->node->lanes[LK__LANE_COMMANDS], now_us, vote->ballot->until_us - now_us);
     vote->sent.deadline_us = until.date.us;
     vote->sent.terms = "0 0 0"; /* a redlock does not queue */
     vote->sent.epoch = until.date.epoch;
@@ -102,7 +104,7 @@ static void await_connection(struct lk__vote *vote)
 /* Not asked, or cut off: is a connection being made, after one that ended? */
 static bool may_come_up(const struct lk__vote *vote)
 {
-    return lk__node_connects(vote->node, LK__LANE_COMMANDS) > 0 && lk__node_failures(vote->node, LK__LANE_COMMANDS) == 0 &&
+    return lk__node_connects(vote->node, LK__LANE_COMMANDS) > 0 && lk__conn_failures(&vote->node->lanes[LK__LANE_COMMANDS]) == 0 &&
            lk__now_us() < vote->ballot->until_us;
 }
 
@@ -119,7 +121,6 @@ static bool is_taught(struct lk__vote *vote)
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
-    vote->request = (struct lk__request){ .waiting.parker = &vote->ballot->parker, .take = take };
     vote->state = LK__VOTE_OPEN;
     vote->waits = false;
     vote->code = 0;
@@ -130,9 +131,9 @@ static void ask(struct lk__vote *vote)
         pass_over(vote);
         return;
     }
-    vote->eval |= !is_taught(vote);
-    int rc =
-        lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
+    if (!is_taught(vote))
+        vote->request.manner = LK__BY_TEXT;
+    int rc = lk__conn_send(&vote->node->lanes[LK__LANE_COMMANDS], &vote->request, &vote->command, &vote->sent);
     if (rc == ENOTCONN && may_come_up(vote))
         await_connection(vote);
     else if (rc != 0)
@@ -161,11 +162,10 @@ static void look_at(struct lk__vote *vote)
     }
     vote->repeated |= state == LK__CUT;
     if (state == LK__ANSWERED && vote->judged.ruling == LK__AGAIN) {
-        vote->eval = true;
         ask(vote);
     } else if (state == LK__ANSWERED) {
         vote->state = LK__VOTE_CAST;
-        lk__node_leavereplica(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->judged);
+        lk__request_leavereplica(&vote->request, &vote->judged);
     } else if (state != LK__GARBLED && may_come_up(vote)) {
         await_connection(vote);
     } else {
@@ -180,7 +180,7 @@ static void look(struct lk__ballot *ballot)
     for (unsigned i = 0; i < ballot->count; i++) {
         struct lk__vote *vote = &ballot->votes[i];
         if (vote->state == LK__VOTE_OPEN)
-            lk__node_look(vote->node, LK__LANE_COMMANDS, &vote->request);
+            lk__request_look(&vote->request);
         look_at(vote);
     }
 }
@@ -207,7 +207,7 @@ void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk_
         int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
         struct lk__vote *vote = next_asked(ballot, &turn);
         if (vote != NULL)
-            lk__node_awaitbriefly(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
+            lk__request_awaitbriefly(&vote->request, step_us);
         else
             lk__parker_park(&ballot->parker, step_us);
     }
@@ -221,7 +221,7 @@ void lk__ballot_close(struct lk__ballot *ballot)
             continue;
         if (!vote->waits)
             look_at(vote);
-        lk__node_abandon(vote->node, LK__LANE_COMMANDS, &vote->request);
+        lk__request_abandon(&vote->request);
         if (vote->state != LK__VOTE_OPEN)
             continue;
         vote->repeated |= !vote->waits;

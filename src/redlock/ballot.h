@@ -36,7 +36,6 @@ struct lk__vote {
     struct lk__ballot *ballot;
     struct lk__node *node;
     struct lk__request request;
-    bool eval;
     struct lk__judged judged; /* once it is cast */
     bool waits; /* open, and to be asked when there is a connection */
 };

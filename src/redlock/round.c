@@ -78,7 +78,7 @@ static bool may_vote(const struct round *round, struct lk__vote *vote)
     int64_t longest_ms = round->plan->longest_ms;
     if (longest_ms <= 0)
         return true;
-    lk__node_peer(vote->node, &peer);
+    lk__conn_peer(&vote->node->lanes[LK__LANE_COMMANDS], &peer);
     lk__ballot_bind(vote, &peer);
     return lk__now_us() > lk__ended_by(peer.born_us + longest_ms * 1000, longest_ms * 1000, 0);
 }

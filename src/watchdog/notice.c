@@ -51,7 +51,7 @@ static int64_t again_at(struct lk__watchdog *dog, struct lk__notesheet *sheet, c
     if (atomic_load(&inflight->request.state) != LK__ANSWERED)
         return now_us + AWAY_US; /* or by the next connection */
     if (inflight->judged.ruling == LK__AGAIN) {
-        sheet->manner = inflight->judged.manner;
+        sheet->manner = inflight->request.manner;
         return lk__inflight_againat(dog, inflight, now_us);
     }
     if (inflight->judged.code == EACCES) { /* each attempt would be a line in ACL LOG */
@@ -71,11 +71,9 @@ static int send_it(struct lk__watchdog *dog, struct lk__notesheet *sheet, const 
     assert(lk__mu_held(&dog->mu));
     const struct lk__command command = command_for(given, sheet);
     const struct lk__sent sent = { .id = NULL };
-    struct lk__inflight *inflight = lk__window_slot(dog);
+    struct lk__inflight *inflight = lk__window_slot(dog, sheet->manner);
     inflight->sheet = sheet;
-    inflight->at = sheet->at;
-    inflight->manner = sheet->manner;
-    return lk__window_send(dog, inflight, &command, &sent);
+    return lk__window_send(dog, sheet->at, inflight, &command, &sent);
 }
 
 static void put_up(struct lk__watchdog *dog, struct lk__notesheet *sheet, int64_t now_us)

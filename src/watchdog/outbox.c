@@ -156,13 +156,11 @@ static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk_
 static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = lk__window_slot(dog);
+    struct lk__inflight *inflight = lk__window_slot(dog, entry->manner);
     struct lk__sent sent = lk__outboxentry_sent(entry);
     inflight->entry = entry;
-    inflight->at = node_of(dog, entry);
-    inflight->manner = entry->manner;
+    entry->inflight = lk__window_send(dog, node_of(dog, entry), inflight, &entry->command, &sent) == 0;
     entry->manner = LK__BY_SHA1;
-    entry->inflight = lk__window_send(dog, inflight, &entry->command, &sent) == 0;
     if (entry->inflight)
         lk__heap_remove(&dog->outbox.heap, &entry->timer);
     else
@@ -233,7 +231,7 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
     struct lk__outboxentry *entry = inflight->entry;
     struct lk__date date = { inflight->said.server_us, inflight->request.epoch };
     if (!inflight->good) {
-        entry->manner = inflight->judged.manner;
+        entry->manner = inflight->request.manner;
         return lk__inflight_againat(dog, inflight, now_us);
     }
     if (lk__until_isover(&entry->past, date, now_us))

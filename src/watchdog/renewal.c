@@ -131,11 +131,11 @@ static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk
 static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = lk__window_slot(dog);
+    struct lk__inflight *inflight = lk__window_slot(dog, batch->manner);
     const struct lk__item *first = &batch->items.each[0];
     const struct lk__command command = { .script = batch->first->renewal, .keys = first->keys, .args = first->args };
     int64_t lasts_us = dog->options->command_timeout_ms * 1000;
-    struct lk__date deadline = lk__node_until(batch->at, lk__window_lane(dog, batch->at), now_us, lasts_us).date;
+    struct lk__date deadline = lk__conn_until(&batch->at->lanes[lk__window_lane(dog, batch->at)], now_us, lasts_us).date;
     struct lk__sent sent = { .id = first->id,
                              .lease_ms = first->lease_ms,
                              .deadline_us = deadline.us,
@@ -144,9 +144,7 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
                              .items = batch->items.count > 1 ? &batch->items : NULL };
     inflight->lease = batch->first;
     inflight->count = batch->items.count;
-    inflight->manner = batch->manner;
-    inflight->at = batch->at;
-    return lk__window_send(dog, inflight, &command, &sent);
+    return lk__window_send(dog, batch->at, inflight, &command, &sent);
 }
 
 /* The renewal is under way. */
@@ -513,7 +511,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     lk__lease_renewat(lease, next_renewal(lease, request->sent_us, lease_ms));
     if (lease->asked != lease->requested)
         lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
-    if (request->epoch < inflight->at->underway.epoch)
+    if (request->epoch < lk__request_node(request)->underway.epoch)
         lk__lease_recheck(lease, now_us); /* a server that is left answered late */
     lk__lease_setstate(dog, lease, LK__HELD);
     lk__quorum_follow(dog, lease);
@@ -557,7 +555,7 @@ static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inf
 {
     const struct lk__judged *judged = &inflight->judged;
     if (judged->ruling == LK__AGAIN) {
-        lease->manner = judged->manner;
+        lease->manner = inflight->request.manner;
         lease->renew_us = lk__inflight_againat(dog, inflight, now_us);
     } else if (judged->ruling == LK__REFUSED && inflight->count > 1) {
         lease->alone = true; /* one of them may have failed for all */

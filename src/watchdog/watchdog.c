@@ -104,7 +104,7 @@ static void look_beside(struct lk__watchdog *dog)
         struct lk__request *awaited = lk__window_beside(dog, at);
         lk__mu_unlock(&dog->mu);
         if (awaited != NULL)
-            lk__node_look(at, lk__window_besidelane(dog), awaited);
+            lk__request_look(awaited);
     }
 }
 

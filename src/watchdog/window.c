@@ -78,17 +78,6 @@ void lk__watchdog_free(struct lk__watchdog *dog, void *memory, size_t size)
     lk__free(KEEPS ? atomic_exchange(&dog->kept, memory) : memory);
 }
 
-struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct lk__window *window = &dog->window;
-    if (lk__list_empty(&window->idle)) /* memory that was never used stays so */
-        lk__list_append(&window->idle, &window->slots[window->used++].link);
-    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&window->idle), struct lk__inflight, link);
-    *inflight = (struct lk__inflight){ .link = inflight->link };
-    return inflight;
-}
-
 enum lk__lane lk__window_besidelane(const struct lk__watchdog *dog)
 {
     return dog->options->wait_replicas > 0 ? LK__LANE_GRANTS : LK__LANE_COMMANDS;
@@ -176,28 +165,42 @@ static bool take_verdicts(struct lk__inflight *inflight, const struct lk__reply 
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
-    inflight->judged = lk__judge(inflight->at, request, reply, inflight->manner != LK__BY_SHA1);
+    inflight->judged = lk__judge(request, reply);
     inflight->good = inflight->judged.ruling == LK__ANSWER &&
                      lk__answer_read(inflight->script, reply, &inflight->said) &&
                      (inflight->count <= 1 || take_verdicts(inflight, reply));
 }
 
-int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
-                    const struct lk__sent *sent)
+struct lk__inflight *lk__window_slot(struct lk__watchdog *dog, enum lk__manner manner)
 {
     assert(lk__mu_held(&dog->mu));
-    inflight->request =
-        (struct lk__request){ .take = take_answer, .urgent = true, .asking = inflight->manner == LK__BY_ASKING };
+    struct lk__window *window = &dog->window;
+    if (lk__list_empty(&window->idle)) /* memory that was never used stays so */
+        lk__list_append(&window->idle, &window->slots[window->used++].link);
+    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&window->idle), struct lk__inflight, link);
+    *inflight = (struct lk__inflight){ .link = inflight->link,
+                                       .request = { .take = take_answer, .urgent = true, .manner = manner } };
+    return inflight;
+}
+
+/* Does it go by the lane for renewals? */
+static bool is_own(const struct lk__inflight *inflight)
+{
+    return inflight->request.conn == &lk__request_node(&inflight->request)->lanes[LK__LANE_RENEWALS];
+}
+
+int lk__window_send(struct lk__watchdog *dog, struct lk__node *at, struct lk__inflight *inflight,
+                    const struct lk__command *command, const struct lk__sent *sent)
+{
+    assert(lk__mu_held(&dog->mu));
     inflight->script = sent->items != NULL ? command->script->batch : command->script;
-    inflight->via = lk__window_lane(dog, inflight->at);
-    int rc = lk__node_send(inflight->at, inflight->via, &inflight->request, command, sent,
-                          inflight->manner != LK__BY_SHA1);
+    int rc = lk__conn_send(&at->lanes[lk__window_lane(dog, at)], &inflight->request, command, sent);
     if (rc != 0)
         return rc;
-    struct lk__underway *underway = &inflight->at->underway;
-    bool own = inflight->via == LK__LANE_RENEWALS;
+    struct lk__underway *underway = &at->underway;
+    bool own = is_own(inflight);
     if (!own)
-        lk__node_want(inflight->at, LK__LANE_RENEWALS);
+        lk__node_want(at, LK__LANE_RENEWALS);
     lk__list_remove(&inflight->link);
     lk__list_append(own ? &underway->own : &underway->beside, &inflight->link);
     *(own ? &underway->own_bytes : &underway->beside_bytes) += inflight->request.size;
@@ -214,8 +217,8 @@ static struct lk__inflight *oldest_of(const struct lk__link *list)
 
 static struct lk__inflight *free_slot(struct lk__window *window, struct lk__inflight *inflight)
 {
-    struct lk__underway *underway = &inflight->at->underway;
-    bool own = inflight->via == LK__LANE_RENEWALS;
+    struct lk__underway *underway = &lk__request_node(&inflight->request)->underway;
+    bool own = is_own(inflight);
     *(own ? &underway->own_bytes : &underway->beside_bytes) -= inflight->request.size;
     *(own ? &underway->own_count : &underway->beside_count) -= 1;
     window->leases -= inflight->count;
@@ -251,8 +254,9 @@ struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
     if (atomic_load(&over->request.state) != LK__ANSWERED) { /* what it took was not believed */
         over->good = false;
         over->judged = (struct lk__judged){ .ruling = LK__ANSWER };
+        over->request.manner = LK__BY_SHA1;
     }
-    lk__node_leavereplica(over->at, over->via, &over->request, &over->judged);
+    lk__request_leavereplica(&over->request, &over->judged);
     return free_slot(&dog->window, over);
 }
 
@@ -265,7 +269,7 @@ struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
         inflight = oldest_of(lk__list_empty(&at->underway.own) ? &at->underway.beside : &at->underway.own);
     if (inflight == NULL)
         return NULL;
-    lk__node_abandon(inflight->at, inflight->via, &inflight->request);
+    lk__request_abandon(&inflight->request);
     return free_slot(&dog->window, inflight);
 }
 

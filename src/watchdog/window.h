@@ -19,14 +19,11 @@ struct lk__watchdog;
 struct lk__inflight {
     struct lk__link link; /* under dog->mu: in idle of the window, own or beside of a node */
     struct lk__request request;
-    struct lk__node *at;
-    enum lk__lane via;
     unsigned count; /* leases of a renewal */
     const struct lk__script *script;
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__notesheet *sheet;   /* of a notice; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-    enum lk__manner manner;
 
     /* under the connection's mu until it is over: the answer */
     bool good; /* an answer that its script gives: `said` */
@@ -61,7 +58,7 @@ void lk__window_init(struct lk__window *window);
 
 /* When to send a refused request again. */
 int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
-/* When to send one again that is over without a good answer; how, in inflight->judged.manner. */
+/* When to send one again that is over without a good answer; how, in inflight->request.manner. */
 int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 
 /* --- all under dog->mu --------------------------------------------------------------------------------------------- */
@@ -77,11 +74,11 @@ static inline bool lk__window_isempty(const struct lk__window *window)
 /* What the fastest of the last requests took, the least that the next one will; 0: not known. */
 int64_t lk__window_fastest(const struct lk__watchdog *dog);
 
-/* A free slot, all zeroes; there is one. */
-struct lk__inflight *lk__window_slot(struct lk__watchdog *dog);
-/* Send to inflight->at with that slot. 0: under way; else the slot is still free, and the code is lk__node_send()'s. */
-int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
-                    const struct lk__sent *sent);
+/* A free slot, all zeroes but for what a request of that manner has; there is one. */
+struct lk__inflight *lk__window_slot(struct lk__watchdog *dog, enum lk__manner manner);
+/* Send to that node with that slot. 0: under way; else the slot is still free, and the code is lk__conn_send()'s. */
+int lk__window_send(struct lk__watchdog *dog, struct lk__node *at, struct lk__inflight *inflight,
+                    const struct lk__command *command, const struct lk__sent *sent);
 /* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
 struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog);
 /* Abandon any request; likewise, or NULL. */

@@ -19,7 +19,7 @@
 
 static unsigned epoch_of(lk_client_t *client, enum lk__lane lane)
 {
-    return lk__node_until(&client->node, lane, 0, 0).date.epoch;
+    return lk__conn_until(&client->node.lanes[lane], 0, 0).date.epoch;
 }
 
 /* As a release at that server would publish it, with a date of its clock. */

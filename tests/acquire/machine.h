@@ -159,6 +159,7 @@ struct play {
     int64_t sent_us, deadline_us; /* of the last request, of the last ask */
     unsigned epoch;               /* of the server that the present row happens at */
     enum lk__marking marking;     /* of the last ask */
+    enum lk__manner manner;       /* of the next request */
 };
 
 static inline struct lk__acquirefsm_settings limited(int64_t limit_ms)
@@ -232,6 +233,7 @@ static inline struct lk__step send_it(struct play *play, int64_t now_us, int64_t
 static inline struct lk__step answer(struct play *play, int64_t now_us, struct lk__asked asked)
 {
     asked.epoch = play->epoch;
+    play->manner = LK__BY_SHA1;
     return lk__acquirefsm_answered(&play->machine, now_us, play->sent_us, &asked);
 }
 
@@ -243,17 +245,19 @@ static inline struct lk__step let_go(struct play *play, int64_t now_us, int64_t 
 }
 
 /* A server by itself answers what the machine had sent last. */
-static inline struct lk__step refuse_at(struct lk__acquirefsm *machine, int64_t now_us, const char *text)
+static inline struct lk__step refuse_at(struct play *play, int64_t now_us, const char *text)
 {
     static struct lk__node alone;
-    struct lk__request request = { .state = LK__ANSWERED };
-    struct lk__judged judged = lk__judge(&alone, &request, error_of(text), machine->spelled);
-    return lk__acquirefsm_refused(machine, now_us, &judged);
+    static struct lk__conn conn = { .server = &alone.server };
+    struct lk__request request = { .state = LK__ANSWERED, .conn = &conn, .manner = play->manner };
+    struct lk__judged judged = lk__judge(&request, error_of(text));
+    play->manner = request.manner;
+    return lk__acquirefsm_refused(&play->machine, now_us, &judged);
 }
 
 static inline struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)
 {
-    return refuse_at(&play->machine, local_us(at_ms), text);
+    return refuse_at(play, local_us(at_ms), text);
 }
 
 static inline struct lk__step happens(struct play *play, const struct row *row)
@@ -299,6 +303,7 @@ static inline const char *act_name(enum lk__act act)
 static inline void expect_step(const struct play *play, int number, const struct row *row)
 {
     struct lk__step step = play->step;
+    bool as_text = (step.act == LK__ASK || step.act == LK__LEAVE) && play->manner == LK__BY_TEXT;
     int64_t value = 0, expected = row->value;
     if (step.act == LK__FINISHED)
         value = result_of(play)->code;
@@ -306,9 +311,9 @@ static inline void expect_step(const struct play *play, int number, const struct
         value = step.until_us == LK__NEVER ? NEVER : step.until_us - BEGAN_US;
     if (row->act != LK__FINISHED && expected != NEVER)
         expected *= 1000;
-    if (step.act != row->act || value != expected || step.eval != row->eval)
+    if (step.act != row->act || value != expected || as_text != row->eval)
         fail_msg("row %d, at %lld ms: %s %lld%s, but expected %s %lld%s", number, (long long)row->at_ms,
-                 act_name(step.act), (long long)value, step.eval ? " with text" : "", act_name(row->act),
+                 act_name(step.act), (long long)value, as_text ? " with text" : "", act_name(row->act),
                  (long long)expected, row->eval ? " with text" : "");
 }
 

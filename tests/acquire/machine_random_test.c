@@ -232,7 +232,7 @@ static struct lk__step server_answers(struct life *life)
         return life->asking ? ask_is_answered(life) : release_is_answered(life);
     const char *text = refusal(life);
     answer_travels(life);
-    return refuse_at(&life->play.machine, life->now_us, text);
+    return refuse_at(&life->play, life->now_us, text);
 }
 
 static struct lk__step somebody_cancels(struct life *life)
@@ -275,7 +275,7 @@ static struct lk__step carry_out(struct life *life, struct lk__step step)
             return lk__acquirefsm_unsent(a, life->now_us);
         life->asking = step.act == LK__ASK;
         life->asks += life->asking;
-        life->text = step.eval;
+        life->text = life->play.manner == LK__BY_TEXT;
         life->released |= !life->asking;
         life->flying = true;
         return send_it(&life->play, life->now_us, life->clock_server_us + (life->now_us - life->clock_before_us));

@@ -27,6 +27,7 @@ struct world {
     unsigned sent_epoch;      /* of the server that the request under way went to, */
     unsigned answered_epoch;  /* and of the one that answered the last ask */
     int64_t deadline_us;      /* of the last ask, on our clock */
+    enum lk__manner manner;   /* of the request under way, or the next one */
     bool flying, leaving;     /* a request is under way; the last one is a release */
     bool on_way_out;          /* it will not be held */
     int sends;                /* since time last moved or news came */
@@ -295,8 +296,10 @@ static void answer(struct world *w)
     else
         learn_from_ask(w, &reply);
     static struct lk__node alone;
-    struct lk__request request = { .state = LK__ANSWERED };
-    struct lk__judged judged = lk__judge(&alone, &request, &reply, w->machine.spelled);
+    static struct lk__conn conn = { .server = &alone.server };
+    struct lk__request request = { .state = LK__ANSWERED, .conn = &conn, .manner = w->manner };
+    struct lk__judged judged = lk__judge(&request, &reply);
+    w->manner = request.manner;
     if (reply.type == LK__ERROR)
         w->step = lk__acquirefsm_refused(&w->machine, w->now_us, &judged);
     else if (w->leaving)

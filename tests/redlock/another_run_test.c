@@ -32,7 +32,7 @@ static void bind_all(struct lk__ballot *ballot, lk_client_t *client, const struc
     for (unsigned i = 0; i < ballot->count; i++) {
         ballot->votes[i].command = *command;
         ballot->votes[i].sent.id = "nobody";
-        lk__node_peer(ballot->votes[i].node, &run);
+        lk__conn_peer(&ballot->votes[i].node->lanes[LK__LANE_COMMANDS], &run);
         lk__ballot_bind(&ballot->votes[i], &run);
     }
 }
@@ -49,7 +49,7 @@ static bool are_met(lk_redlock_t *r, const struct lk__vote *vote)
     lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
     struct lk__peerinfo run;
     int rc = lk_redlock_info(r, &info);
-    lk__node_peer(vote->node, &run);
+    lk__conn_peer(&vote->node->lanes[LK__LANE_COMMANDS], &run);
     return rc == 0 && info.answered == 3 && run.epoch != vote->run;
 }
 
