@@ -150,13 +150,6 @@ static struct lk__conn *conn_of(const struct lk__attempt *attempt)
     return &node_of(attempt->waiters, attempt->waiter)->lanes[LK__LANE_COMMANDS];
 }
 
-/* What an ASK said is not said again when the node that it named goes. */
-static void forget_move(struct lk__request *request)
-{
-    if (request->manner == LK__BY_ASKING)
-        request->manner = LK__BY_SHA1;
-}
-
 static struct lk__step ask(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
@@ -277,10 +270,9 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
 /* The release has one. */
 static struct lk__step take_left(struct lk__attempt *attempt)
 {
-    struct lk__waiter *waiter = attempt->waiter;
-    struct lk__answer left;
-    bool good = lk__answer_read(waiter->release->command.script, waiter->request.reply, &left);
-    return lk__acquirefsm_left(&waiter->machine, lk__now_us(), waiter->request.epoch, good ? &left : NULL);
+    const struct lk__request *request = &attempt->waiter->request;
+    const struct lk__answer *left = request->judged.ruling == LK__ANSWER ? &request->answer : NULL;
+    return lk__acquirefsm_left(&attempt->waiter->machine, lk__now_us(), request->epoch, left);
 }
 
 /* The server would not do what was sent. */
@@ -291,7 +283,7 @@ static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us,
         attempt->asks -= waiter->machine.phase == LK__WAITING;
     } else {
         attempt->explained = true;
-        lk__judged_fail(judged, waiter->what, &waiter->ask, waiter->request.reply);
+        lk__judged_fail(judged, waiter->what, &waiter->ask, lk__reply_text(waiter->request.reply, 0));
     }
     return lk__acquirefsm_refused(&waiter->machine, now_us, judged);
 }
@@ -301,16 +293,13 @@ static struct lk__step take_answer(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     bool leaving = waiter->machine.phase == LK__LEAVING;
-    int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
-    if (state != LK__ANSWERED) {
-        forget_move(&waiter->request);
-        return lk__acquirefsm_cut(&waiter->machine, now_us, state);
-    }
+    const struct lk__judged *judged = lk__request_over(&waiter->request);
+    if (judged->ruling == LK__UNANSWERED)
+        return lk__acquirefsm_cut(&waiter->machine, now_us, atomic_load(&waiter->request.state));
     attempt->explained &= leaving; /* the way out explains nothing */
-    struct lk__judged judged = lk__request_judge(&waiter->request);
-    if (judged.ruling != LK__ANSWER)
-        return take_refusal(attempt, now_us, &judged);
+    if (judged->ruling != LK__ANSWER && judged->ruling != LK__SENSELESS)
+        return take_refusal(attempt, now_us, judged);
     return leaving ? take_left(attempt) : take_asked(attempt, now_us);
 }
 
@@ -360,8 +349,8 @@ static int await_connection(struct lk__attempt *attempt, int64_t until_us)
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
     rc = lk__conn_awaitopen(conn, &attempt->waiter->request, failures, until_us, attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
-    if (rc != 0)
-        forget_move(&attempt->waiter->request);
+    if (rc != 0 && attempt->waiter->request.manner == LK__BY_ASKING) /* the node that an ASK named may be gone */
+        attempt->waiter->request.manner = LK__BY_SHA1;
     return rc;
 }
 

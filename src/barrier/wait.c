@@ -191,17 +191,12 @@ static int leave(struct meeting *meeting, enum lk__verdict *verdict, bool *repea
 {
     const struct lk__outboxentry *release = &meeting->lease->release;
     struct lk__object *object = meeting->await.op.object;
-    struct lk__answer answer = { .verdict = LK__GONE };
-    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = &release->command,
-                             .sent = { .id = release->id, .nth = release->nth },
-                             .reply = lk__replybuf_reply(&buf) };
+                             .sent = { .id = release->id, .nth = release->nth } };
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
-        rc = lk__call_garbled(object->what);
-    *verdict = answer.verdict;
+    *verdict = rc == 0 ? call.answer.verdict : LK__GONE;
     *repeated = call.repeated;
     return rc;
 }

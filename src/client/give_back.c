@@ -8,90 +8,48 @@
  */
 #include "client/client.h"
 
-enum { BATCH = 8 /* on a stack that may be small */, AGAIN = 4 };
+enum { BATCH = 4 /* on a stack that may be small */ };
 
 /* One release of a pipeline. */
 struct leaving {
     struct lk__lease *lease;
-    struct lk__request request;
-    int64_t marked_until_us; /* as that of a call */
-    struct lk__judged judged;
-    bool said; /* its script answered */
-    struct lk__answer answer;
+    struct lk__call call;
+    struct lk__ongoing ongoing;
 };
 
-/* Under a connection's mu: keep of the answer what counts for a release. */
-static void take_answer(struct lk__request *request, const struct lk__reply *reply)
+static void send_release(lk_client_t *client, struct leaving *leaving, int64_t marked_until_us, int64_t until_us)
 {
-    struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
-    leaving->judged = lk__judge(request, reply);
-    leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
-}
-
-/* False: nothing was sent. */
-static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker)
-{
-    enum lk__manner manner = leaving->request.manner;
     const struct lk__outboxentry *release = &leaving->lease->release;
-    if (release->command.script == NULL)
-        return false;
-    leaving->request = (struct lk__request){ .waiting.parker = parker, .take = take_answer, .manner = manner };
-    struct lk__node *at = lk__node_for(&client->node, &release->command, manner == LK__BY_ASKING);
     if (leaving->lease->holder != NULL)
         lk__hold_given(leaving->lease->holder);
-    struct lk__sent sent = lk__outboxentry_sent(release);
-    return lk__conn_send(&at->lanes[LK__LANE_COMMANDS], &leaving->request, &release->command, &sent) == 0;
+    leaving->call = (struct lk__call){ .node = &client->node,
+                                       .what = "close",
+                                       .command = &release->command,
+                                       .sent = lk__outboxentry_sent(release),
+                                       .end_us = until_us,
+                                       .by_steps = true,
+                                       .marked_until_us = marked_until_us };
+    lk__call_begin(&leaving->ongoing, &leaving->call);
 }
 
-/* True: it was answered. */
-static bool await_answer(struct leaving *leaving, int64_t until_us)
+/* True: the server said that there is nothing to release any more. What got no answer is not sent by this connection again. */
+static bool await_release(struct leaving *leaving, int64_t until_us)
 {
-    struct lk__request *request = &leaving->request;
-    do
-        lk__request_await(request, until_us);
-    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us);
-    bool answered = atomic_load(&request->state) == LK__ANSWERED;
-    lk__request_abandon(request);
-    return answered;
-}
-
-/* Once more, by itself and by steps. */
-static bool release_by_steps(lk_client_t *client, struct leaving *leaving, int64_t until_us)
-{
-    const struct lk__outboxentry *release = &leaving->lease->release;
-    struct lk__replybuf buf;
-    struct lk__call call = { .node = &client->node,
-                             .what = "close",
-                             .command = &release->command,
-                             .sent = lk__outboxentry_sent(release),
-                             .end_us = until_us,
-                             .by_steps = true,
-                             .marked_until_us = leaving->marked_until_us,
-                             .reply = lk__replybuf_reply(&buf) };
-    leaving->said =
-        lk__call_run(&call) == 0 && lk__answer_read(release->command.script, call.reply, &leaving->answer);
-    leaving->request.epoch = call.sent.epoch;
-    return leaving->said;
-}
-
-/* True: the server said that there is nothing to release any more. */
-static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
-{
-    bool answered = await_answer(leaving, until_us);
-    for (int i = 0; answered && leaving->judged.ruling == LK__AGAIN && i < AGAIN; i++)
-        answered = send_release(client, leaving, parker) && await_answer(leaving, until_us);
-    if (answered && leaving->judged.scattered)
-        answered = release_by_steps(client, leaving, until_us);
-    if (!answered || !leaving->said)
+    struct lk__call *call = &leaving->call;
+    if (!lk__call_await(&leaving->ongoing, until_us) || lk__call_isunsent(&leaving->ongoing)) {
+        lk__call_abandon(&leaving->ongoing);
         return false;
-    lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
+    }
+    if (lk__call_end(&leaving->ongoing) != 0)
+        return false;
+    lk__lease_released(leaving->lease, (struct lk__date){ call->answer.server_us, call->epoch });
     return true;
 }
 
 /* The release was not confirmed: unless the server refuses it, the watchdog sends it until it is, or until that stops. */
 static bool leave_to_outbox(lk_client_t *client, const struct leaving *leaving)
 {
-    if (leaving->judged.ruling == LK__REFUSED)
+    if (leaving->ongoing.request.judged.ruling == LK__REFUSED)
         return false;
     lk__outbox_send(&client->dog, &leaving->lease->release, LK__NEVER);
     return true;
@@ -108,30 +66,23 @@ static bool is_of_the_dead(struct lk__lease *lease)
 static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
 {
     struct leaving batch[BATCH];
-    struct lk__parker parker;
     struct lk__lease *lease = NULL;
     bool clean = true;
     int count = 0;
-    lk__parker_init(&parker);
     while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
-        struct leaving *leaving = &batch[count];
-        *leaving = (struct leaving){ .lease = lease };
-        leaving->marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
-        bool good = lk__lease_end(lease, NULL) && !is_of_the_dead(lease);
-        if (good && send_release(client, leaving, &parker)) {
-            count++;
+        int64_t marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
+        if (lk__lease_end(lease, NULL) && !is_of_the_dead(lease) && lease->release.command.script != NULL) {
+            batch[count].lease = lease;
+            send_release(client, &batch[count++], marked_until_us, until_us);
         } else {
-            bool whole = lk__lease_iswhole(lease); /* its parts are given back */
-            clean &= !good || whole || leave_to_outbox(client, leaving);
-            lk__lease_unref(lease);
+            lk__lease_unref(lease); /* the parts of a whole one are given back */
         }
     }
     *more = lease != NULL;
     for (int i = 0; i < count; i++) {
-        clean &= await_release(client, &batch[i], &parker, until_us) || leave_to_outbox(client, &batch[i]);
+        clean &= await_release(&batch[i], until_us) || leave_to_outbox(client, &batch[i]);
         lk__lease_unref(batch[i].lease);
     }
-    lk__parker_destroy(&parker);
     return clean;
 }
 

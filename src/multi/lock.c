@@ -108,7 +108,6 @@ is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_
 {
     struct lk__op op;
     struct lk__hold *hold;
-    struct lk__answer answer;
     char id[LK__OWNER_ID];
     if (lk__op_enterholder(&op, held->handle, held->kind, owner) != 0)
         return false;
@@ -119,14 +118,12 @@ is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_
     if (rc != 0 || lk__op_enter(&op, other->handle, other->kind) != 0)
         return false;
     const struct lk__command command = lk__object_command(op.object, op.object->kind->check_script, NULL);
-    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(op.object),
                              .what = op.object->what,
                              .command = &command,
-                             .sent = { .id = id },
-                             .reply = lk__replybuf_reply(&buf) };
+                             .sent = { .id = id } };
     rc = lk__call_run(&call);
-    bool known = rc == 0 && lk__answer_read(command.script, call.reply, &answer) && answer.verdict == LK__TAKEN;
+    bool known = rc == 0 && call.answer.verdict == LK__TAKEN;
     lk__op_leave(&op, rc);
     return known;
 }

@@ -415,18 +415,8 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
         .sent = lk__outboxentry_sent(release),
         .by_steps = true,
         .marked_until_us = object->traits.robust ? marked_until_us : 0,
-        .reply = lk__replybuf_reply(&releasing->answer),
     };
     lk__call_begin(&releasing->ongoing, &releasing->call);
-}
-
-/* 0: the server answered whether there was something to release. */
-static int await_answer(struct lk__releasing *releasing, struct lk__answer *answer)
-{
-    int rc = lk__call_end(&releasing->ongoing);
-    if (rc == 0 && !lk__answer_read(releasing->release->command.script, releasing->call.reply, answer))
-        rc = lk__call_garbled(releasing->object->what);
-    return rc;
 }
 
 int lk__release_end(struct lk__releasing *releasing)
@@ -435,22 +425,22 @@ int lk__release_end(struct lk__releasing *releasing)
     struct lk__lease *lease = &releasing->hold->lease;
     struct lk__outboxentry *release = releasing->release;
     const struct lk__call *call = &releasing->call;
-    struct lk__answer answer;
+    const struct lk__answer *answer = &call->answer;
     if (!releasing->ended)
         return lk__gone(object);
-    int rc = await_answer(releasing, &answer);
+    int rc = lk__call_end(&releasing->ongoing);
     if (rc != 0) {
         lk__outbox_send(&object->client->dog, release, releasing->end_us);
         lk__error_settles(releasing->end_us);
         return rc;
     }
-    lk__lease_released(lease, (struct lk__date){ answer.server_us, call->sent.epoch });
+    lk__lease_released(lease, (struct lk__date){ answer->server_us, call->sent.epoch });
     if (call->stepped)
         lk__outbox_handon(&object->client->dog, release, releasing->end_us);
-    if (answer.server_us != 0) /* most releases that nobody waited for have no date */
+    if (answer->server_us != 0) /* most releases that nobody waited for have no date */
         let_next_go(object->client);
     bool own = release == &lease->release;
-    if (answer.verdict != LK__DONE && !(own && call->repeated)) { /* else a copy of this release may have done it */
+    if (answer->verdict != LK__DONE && !(own && call->repeated)) { /* else a copy of this release may have done it */
         lk__lease_wasgone(lease);
         return lk__gone(object);
     }

@@ -144,7 +144,6 @@ struct lk__releasing {
     bool ended;     /* here, by this release; else the lease was lost before */
     struct lk__call call;
     struct lk__ongoing ongoing;
-    struct lk__replybuf answer;
 };
 
 /* lk__object_releaseby() in two parts, of one thread, as lk__call_begin() has them. */

@@ -45,17 +45,14 @@ static struct lk__lease *new_presence(struct lk__object *object)
 static int send_begin(struct lk__object *object, struct lk__lease *lease, const struct lk__command *begin,
                       struct lk__answer *answer, int64_t *sent_us)
 {
-    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = begin,
-                             .sent = { .id = lease->id, .lease_ms = lease->lease_ms },
-                             .reply = lk__replybuf_reply(&buf) };
+                             .sent = { .id = lease->id, .lease_ms = lease->lease_ms } };
     int rc = lk__call_run(&call);
     *sent_us = call.sent_us;
     lease->epoch = call.epoch;
-    if (rc == 0 && !lk__answer_read(begin->script, call.reply, answer))
-        rc = lk__call_garbled(object->what);
+    *answer = call.answer;
     return rc;
 }
 

@@ -72,18 +72,10 @@ static struct lk__command renewal_of(const struct lk__acquire *acquire)
 static int send_it(const struct confirm *confirm, struct lk__call *call, enum lk__verdict *verdict)
 {
     const struct lk__acquire *acquire = confirm->acquire;
-    struct lk__answer answer;
-    struct lk__asked asked;
     int rc = lk__call_run(call);
-    if (rc != 0)
-        return rc;
-    if (acquire->hold == NULL && acquire->read(call->reply, &asked))
-        *verdict = asked.verdict == LK__GRANTED ? LK__DONE : asked.verdict;
-    else if (acquire->hold != NULL && lk__answer_read(acquire->renewal, call->reply, &answer))
-        *verdict = answer.verdict;
-    else
-        return lk__call_garbled(confirm->object->what);
-    return 0;
+    if (rc == 0)
+        *verdict = acquire->hold == NULL && call->answer.verdict == LK__GRANTED ? LK__DONE : call->answer.verdict;
+    return rc;
 }
 
 static struct lk__sent sent_of(const struct lk__acquire *acquire)
@@ -129,7 +121,6 @@ static int ask_replicas(const struct confirm *confirm)
     struct lk__call call = { .node = lk__object_node(confirm->object),
                              .what = confirm->object->what,
                              .command = &command,
-                             .reply = lk__replybuf_reply(&acquire->waiter.answer),
                              .sent = sent_of(acquire),
                              .end_us = confirm->end_us - timeout_us(acquire) / 8,
                              .confirms = true };
@@ -160,16 +151,12 @@ static void remember(const struct confirm *confirm, const struct lk__call *call)
 static int give_back(const struct confirm *confirm, bool again)
 {
     const struct lk__outboxentry *release = lk__acquire_release(confirm->acquire);
-    struct lk__answer answer;
     struct lk__call call = { .node = lk__object_node(confirm->object),
                              .what = confirm->object->what,
                              .command = &release->command,
-                             .reply = lk__replybuf_reply(&confirm->acquire->waiter.answer),
                              .sent = lk__outboxentry_sent(release),
                              .end_us = confirm->end_us };
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
-        return EPROTO;
     if (rc == 0 && !again)
         remember(confirm, &call);
     return rc;

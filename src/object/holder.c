@@ -72,18 +72,15 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
 {
     const struct lk__object *object = op->object;
     const struct lk__command command = lk__object_command(object, object->kind->check_script, NULL);
-    struct lk__replybuf buf;
-    struct lk__answer answer;
+    struct lk__call call = {
+        .node = lk__object_node(object), .what = object->what, .command = &command, .sent = { .id = hold->lease.id }
+    };
     (void)arg;
     if (object->kind->ask_held != NULL)
         return object->kind->ask_held(op, hold);
-    int rc = lk__object_ask(object, &command, hold->lease.id, lk__replybuf_reply(&buf));
-    if (rc != 0)
+    int rc = lk__call_run(&call);
+    if (rc != 0 || call.answer.verdict == LK__TAKEN)
         return rc;
-    if (!lk__answer_read(command.script, &buf.reply, &answer))
-        return lk__call_garbled(object->what);
-    if (answer.verdict == LK__TAKEN)
-        return 0;
     lk__lease_lose(&hold->lease, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", object->what);
 }

@@ -100,31 +100,25 @@ static int make_entry(struct request *request)
 }
 
 /* 0: the server answered, in time or late. */
-static int call(struct request *request, struct lk__answer *answer)
+static int call(struct request *request, enum lk__verdict *verdict)
 {
     struct lk__outboxentry *entry = request->entry;
-    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(request->object),
                              .what = request->object->what,
                              .command = &request->once->command,
                              .sent = { .id = entry->id, .nth = entry->nth },
                              .lasts_us = request->once->lasting ? LASTING_US : 0,
-                             .end_us = request->end_us,
-                             .reply = lk__replybuf_reply(&buf) };
+                             .end_us = request->end_us };
     int rc = lk__call_run(&call);
     entry->until = (struct lk__until){ { call.sent.deadline_us, call.sent.epoch }, call.sent.deadline_here_us };
     entry->dating = LK__DEADLINE;
     request->unsure |= call.repeated;
     request->once->until = entry->until;
     request->settled_us = call.settled_us;
-    if (rc != 0)
-        return rc;
-    if (!lk__answer_read(request->once->command.script, call.reply, answer)) {
-        request->unsure = true;
-        return lk__call_garbled(request->object->what);
-    }
-    request->once->number = lk__reply_number(call.reply, LK__ANSWER_LEAST);
-    return 0;
+    *verdict = call.answer.verdict;
+    if (rc == 0)
+        request->once->number = call.answer.number;
+    return rc;
 }
 
 /* The request's outcome is unknown. */
@@ -148,18 +142,14 @@ static int lost(const struct request *request, const char *why)
 static int call_it(struct request *request, enum lk__verdict *verdict)
 {
     struct lk__object *object = request->object;
-    struct lk__answer answer;
-    int rc = call(request, &answer);
-    if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)
+    int rc = call(request, verdict);
+    if (rc == 0 && *verdict == LK__OVERTAKEN && request->unsure)
         rc = lost(request, "its record is gone");
-    else if (rc == 0 && answer.verdict == LK__LATE && request->unsure)
+    else if (rc == 0 && *verdict == LK__LATE && request->unsure)
         rc = lost(request, "the server's clock moves too fast to ask again");
     if (rc != 0 && request->unsure)
         go_on(request);
-    if (rc == 0 && answer.verdict == LK__LATE)
-        return lk__late(object);
-    *verdict = answer.verdict;
-    return rc;
+    return rc == 0 && *verdict == LK__LATE ? lk__late(object) : rc;
 }
 
 /* Under one number. */

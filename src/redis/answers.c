@@ -153,10 +153,10 @@ static sem_t *take_answer(struct lk__conn *conn, struct lk__stream *stream, cons
     assert(lk__mu_held(&conn->mu));
     struct lk__request *request = lk__conn_pendingat(conn, conn->unanswered)->request;
     atomic_fetch_add(&conn->round_trips, 1);
-    if (request != NULL && request->take != NULL)
-        request->take(request, reply);
-    else if (request != NULL)
+    if (request != NULL && request->reply != NULL)
         copy_reply(request->reply, reply);
+    if (request != NULL)
+        request->take(request, reply);
     if (reply->type == LK__ERROR && !stream->no_echo)
         ask_for_proof(conn, stream);
     if (!conn->echoing && conn->replicas == 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call.c - a command that waits for no other holder: release, count, check, look; and whether what came back is an
- * answer that its script gives
+ * call.c - a command that waits for no other holder: release, count, check, look
  */
 #include "redis/call.h"
 
@@ -12,7 +11,7 @@ static int unreachable(const struct lk__ongoing *call, int code)
     char errmsg[LK__ERRMSG_MAX];
     if (code == ECANCELED)
         return lk__fail(ECANCELED, "%s: the client was closed", call->told->what);
-    if (call->garbled == LK__GARBLED_MAX)
+    if (call->request.garbled == LK__GARBLED_MAX)
         return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
     if (call->unsure) {
         lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
@@ -130,11 +129,6 @@ static bool pause_a_little(struct lk__ongoing *call)
     return true;
 }
 
-static bool is_late(const struct lk__script *script, const struct lk__reply *reply)
-{
-    return is_limited(script) && lk__reply_integers(reply, LK__ANSWER_LEAST) && reply->values[0].number == LK__LATE;
-}
-
 static int begin_step(struct lk__ongoing *call, int step)
 {
     call->step = step;
@@ -154,31 +148,30 @@ static bool goes_by_steps(struct lk__ongoing *call)
     return true;
 }
 
-/* An answer that is no error: 0 it is the result, EAGAIN there is another step, else the code to end with. */
-static int judge_step(struct lk__ongoing *call, const struct lk__reply *reply)
+/* The script answered. 0: it is the result, EAGAIN: send once more, else the code to end with. */
+static int take_answer(struct lk__ongoing *call)
 {
-    struct lk__answer answer;
-    if (call->step != 1)
-        return 0;
-    if (!lk__answer_read(call->command.script, reply, &answer) || answer.verdict == LK__LATE)
-        return unreachable(call, ENOTCONN); /* the mark stays as it is, and so does all else */
-    return begin_step(call, 2);
+    bool late = call->request.answer.verdict == LK__LATE;
+    /* if the process stood still, it says nothing of how long the next answer takes */
+    bool again = late && !call->late && !is_over(call) && !is_nearly_over(call);
+    call->late |= again;
+    if (again || call->step != 1)
+        return again ? EAGAIN : 0;
+    return late ? unreachable(call, ENOTCONN) /* the mark stays as it is, and so does all else */ : begin_step(call, 2);
 }
 
-/* 0: it is the result, EAGAIN: send once more, else the code to end with. */
-static int take_answer(struct lk__ongoing *call, const struct lk__reply *reply)
+/* Likewise: no answer came. */
+static int take_loss(struct lk__ongoing *call, const struct lk__judged *judged)
 {
-    /* if the process stood still, it says nothing of how long the next answer takes */
-    bool again = !call->late && is_late(call->command.script, reply) && !is_over(call) && !is_nearly_over(call);
-    call->late |= again;
-    return again ? EAGAIN : judge_step(call, reply);
+    call->unsure |= judged->half;
+    if (call->request.garbled == LK__GARBLED_MAX || (call->unsure && call->told->only_once) || is_over(call))
+        return unreachable(call, ENOTCONN);
+    return EAGAIN;
 }
 
 /* Likewise of an error. */
 static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
 {
-    if (judged->ruling == LK__AGAIN)
-        return !judged->elsewhere || has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
     if (judged->scattered && goes_by_steps(call))
         return EAGAIN;
     if (judged->ruling == LK__PASSES) {
@@ -188,13 +181,27 @@ static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
     }
     if (call->unsure) /* this copy was refused; another one may have been carried out */
         return unreachable(call, judged->code);
-    return lk__judged_fail(judged, call->told->what, &call->command, call->request.reply);
+    return lk__judged_fail(judged, call->told->what, &call->command, call->says);
 }
 
 static int judge(struct lk__ongoing *call)
 {
-    struct lk__judged judged = lk__request_judge(&call->request);
-    return judged.ruling == LK__ANSWER ? take_answer(call, call->request.reply) : take_error(call, &judged);
+    const struct lk__judged *judged = lk__request_over(&call->request);
+    switch (judged->ruling) {
+    case LK__ANSWER:
+        return take_answer(call);
+    case LK__AGAIN:
+        return !judged->elsewhere || has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
+    case LK__UNANSWERED:
+        return take_loss(call, judged);
+    case LK__SENSELESS:
+        if (call->step == 1)
+            return unreachable(call, ENOTCONN);
+        call->unsure = true;
+        return lk__call_garbled(call->told->what);
+    default:
+        return take_error(call, judged);
+    }
 }
 
 static int run(struct lk__ongoing *call)
@@ -206,19 +213,10 @@ static int run(struct lk__ongoing *call)
         do
             lk__request_await(&call->request, call->hard_us);
         while (atomic_load(&call->request.state) == LK__INFLIGHT && !is_over(call));
-        int state = atomic_load(&call->request.state);
-        if (state == LK__ANSWERED) {
-            call->garbled = 0;
-            rc = judge(call);
-            if (rc != EAGAIN)
-                return rc;
-            continue;
-        }
-        call->unsure |= state != LK__UNSENT;
-        call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
-        if (state == LK__INFLIGHT || call->garbled == LK__GARBLED_MAX || (call->unsure && call->told->only_once) ||
-            is_over(call))
-            return unreachable(call, ENOTCONN);
+        call->unsure |= atomic_load(&call->request.state) == LK__INFLIGHT;
+        rc = atomic_load(&call->request.state) == LK__INFLIGHT ? unreachable(call, ENOTCONN) : judge(call);
+        if (rc != EAGAIN)
+            return rc;
     }
 }
 
@@ -234,6 +232,8 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
         call->hard_us = now_us + node->server.options.command_timeout_ms * 1000;
     lk__parker_init(&call->parker);
     lk__request_init(&call->request, &call->parker, told->reply);
+    call->request.says = call->says;
+    call->request.says_size = sizeof call->says;
     call->conn = conn_for(call, false);
     if (told->only_once)
         lk__conn_endifclosed(call->conn);
@@ -254,12 +254,18 @@ bool lk__call_isunsent(const struct lk__ongoing *call)
     return !call->sent || (state != LK__INFLIGHT && state != LK__ANSWERED);
 }
 
+void lk__call_abandon(struct lk__ongoing *call)
+{
+    lk__request_abandon(&call->request);
+    lk__parker_destroy(&call->parker);
+}
+
 int lk__call_end(struct lk__ongoing *call)
 {
     struct lk__call *told = call->told;
     int rc = run(call);
-    lk__request_abandon(&call->request);
-    lk__parker_destroy(&call->parker);
+    lk__call_abandon(call);
+    told->answer = call->request.answer;
     told->repeated = call->unsure;
     told->acknowledged = call->request.acknowledged;
     told->sent_us = call->request.sent_us;
@@ -272,44 +278,6 @@ int lk__call_run(struct lk__call *told)
     struct lk__ongoing call;
     lk__call_begin(&call, told);
     return lk__call_end(&call);
-}
-
-/* Does the reply continue after its head as `elements` says? See struct lk__shape. */
-static bool has_shape(const struct lk__reply *reply, const char *elements)
-{
-    bool may_end = false;
-    unsigned i = LK__ANSWER_LEAST;
-    for (; *elements != '\0'; elements++) {
-        if (*elements == '?') {
-            may_end = true;
-            continue;
-        }
-        bool several = elements[1] == '*';
-        enum lk__type type = *elements == 'n' ? LK__INTEGER : LK__TEXT;
-        if (i == reply->count && (may_end || several))
-            return true;
-        do
-            if (i >= reply->count || reply->values[i++].type != type)
-                return false;
-        while (several && i < reply->count);
-        elements += several;
-    }
-    return i == reply->count;
-}
-
-bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
-{
-    if (!lk__reply_integers(reply, LK__ANSWER_LEAST))
-        return false;
-    int64_t server_us = reply->values[1].number;
-    if (!lk__is_servertime(server_us) && !(script->undated && server_us == 0))
-        return false;
-    for (int i = 0; i < script->shape_count; i++)
-        if (script->shapes[i].verdict == reply->values[0].number) {
-            *answer = (struct lk__answer){ script->shapes[i].verdict, reply->values[1].number };
-            return has_shape(reply, script->shapes[i].elements);
-        }
-    return false;
 }
 
 int lk__call_garbled(const char *what)

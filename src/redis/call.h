@@ -20,7 +20,8 @@ struct lk__call {
     bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
     bool by_steps;           /* where some of its keys are elsewhere, what stands for its script is sent instead of it ... */
     int64_t marked_until_us; /* ... not 0: with the step for a mark, which does nothing after that */
-    struct lk__reply *reply; /* where to put the answer */
+    struct lk__reply *reply; /* where to put the answer; NULL: its head is enough */
+    struct lk__answer answer; /* told: how it begins; of a call that returned 0 */
     bool acknowledged;       /* told: enough of them did */
     bool repeated;           /* told: an earlier copy may have taken effect */
     bool stepped;            /* told: it went by steps */
@@ -30,7 +31,7 @@ struct lk__call {
 };
 
 /*
- * Send a command and await its answer until the end; the answer is in call->reply. One that was late is sent once more:
+ * Send a command and await its answer until the end; the answer is one that its script gives. One that was late is sent once more:
  * the server's clock moved, and is known now. Returns 0: an answer that is no error, maybe that it was late again ·
  * ENOTCONN nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means ·
  * ECANCELED · ENOMEM. With an error text.
@@ -50,7 +51,7 @@ struct lk__ongoing {
     int64_t pause_ms;
     bool unsure; /* a copy may have taken effect */
     bool late;   /* one came past its deadline, and did nothing */
-    int garbled; /* answers in a row that could not be read */
+    char says[LK__SAYS_MAX]; /* the words of an error */
     bool sent; /* by lk__call_begin() */
 };
 
@@ -64,14 +65,9 @@ bool lk__call_await(struct lk__ongoing *call, int64_t until_us);
 /* No answer to its first request can come: lk__call_end() has to send another one, and may wait until it can. */
 bool lk__call_isunsent(const struct lk__ongoing *call);
 int lk__call_end(struct lk__ongoing *call);
+/* Instead: nobody wants the answer any more. */
+void lk__call_abandon(struct lk__ongoing *call);
 
-struct lk__answer {
-    enum lk__verdict verdict;
-    int64_t server_us; /* the server's time in it; 0: it does not say */
-};
-
-/* False: this is no answer that the script gives. */
-bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
 /* EPROTO, with an error text: this is no answer that the script gives. */
 int lk__call_garbled(const char *what);
 

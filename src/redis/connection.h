@@ -88,6 +88,27 @@ struct lk__waiting {
 /* How a request names its script: by its SHA1, or by its text. ASKING stands before one that an ASK sent elsewhere. */
 enum lk__manner { LK__BY_SHA1, LK__BY_TEXT, LK__BY_ASKING };
 
+/* What a server's answer means for the request that it answers: see judge.h. */
+enum lk__ruling {
+    LK__UNANSWERED, /* there is none */
+    LK__ANSWER,   /* one that its script gives */
+    LK__AGAIN,    /* nothing was done: it is sent again at once, to where lk__node_for() says now */
+    LK__PASSES,   /* nothing was done, or a part: it is sent again after a pause */
+    LK__REFUSED,  /* the same would be said again */
+    LK__SENSELESS /* no error, and no answer that its script gives: what was done is unknown */
+};
+
+struct lk__judged {
+    enum lk__ruling ruling;
+    int code;               /* of all but ANSWER and AGAIN: what the request ends with, if that is its end */
+    bool elsewhere;         /* of AGAIN and PASSES: another node has the key */
+    bool half;              /* of all but ANSWER and AGAIN: it may have been done, or a part of it */
+    bool scattered;         /* of PASSES: the cluster moves some of its keys */
+    bool uncovered;         /* of REFUSED: access rules do not cover one of its keys */
+    bool wrong_type;        /* of REFUSED: a key is of another type */
+    bool no_master;         /* of PASSES: the server became a replica */
+};
+
 /*
  * What somebody asked, who keeps it until it is in flight no longer, or abandons it. It may lie on a stack: what the
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
@@ -101,20 +122,21 @@ struct lk__request {
     unsigned hops;             /* how often in a row it was told to go elsewhere */
     uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__waiting waiting; /* whose thread wants to know */
-    /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
+    /* Under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
-    struct lk__reply *reply;     /* where the answer is copied to when there is no take() */
+    struct lk__reply *reply;         /* NULL, or where the answer is copied to */
+    char *says;                      /* NULL, or where an error's words are put, or the first text of an answer ... */
+    size_t says_size;                /* ... and how much room there is */
+    const struct lk__script *script; /* that answers */
+    struct lk__judged judged;        /* what its answer means ... */
+    struct lk__answer answer;        /* ... and how that begins */
+    unsigned garbled;                /* how often in a row its answer could not be read */
     struct lk__conn *conn;       /* where it was sent last; NULL: nowhere yet */
     int64_t sent_us;             /* before its first byte was written */
     unsigned long long connects; /* the number of the stream that it was sent on ... */
     unsigned epoch;              /* ... and the epoch of the server there */
     unsigned size;               /* bytes that it has as it is sent */
 };
-
-struct lk__conn;
-
-/* Its answer is copied into `reply`. */
-void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
 
 /* A request that was sent and has no answer yet, or one that is not believed. */
 struct lk__pending {

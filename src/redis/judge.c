@@ -5,6 +5,7 @@
 #include "redis/judge.h"
 #include "config/name.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Access rules refused the script as a whole, for a key. By its text; in doubt the script began. */
@@ -41,13 +42,15 @@ static bool is_no_master(const struct lk__node *at, const struct lk__reply *erro
            (lk__reply_is(error, "MASTERDOWN") && lk__options_failover(&at->server.options));
 }
 
-struct lk__judged lk__judge(struct lk__request *request, const struct lk__reply *reply)
+static struct lk__judged judge(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__judged judged = { .ruling = LK__ANSWER };
     bool passes, unknown = lk__reply_is(reply, "NOSCRIPT"), as_text = request->manner != LK__BY_SHA1;
     request->manner = LK__BY_SHA1; /* another one is good for one request */
     if (reply->type != LK__ERROR) {
         request->hops = 0;
+        if (!lk__answer_read(request->script, reply, &request->answer))
+            judged = (struct lk__judged){ .ruling = LK__SENSELESS, .code = EPROTO, .half = true };
         return judged;
     }
     if (unknown && !as_text) {
@@ -61,30 +64,53 @@ struct lk__judged lk__judge(struct lk__request *request, const struct lk__reply 
     judged.scattered = lk__reply_is(reply, "TRYAGAIN");
     judged.wrong_type = lk__reply_is(reply, "WRONGTYPE");
     judged.no_master = is_no_master(lk__request_node(request), reply);
+    judged.uncovered = is_unbegun(reply);
     judged.half = lk__reply_ishalf(reply) ||
-                  ((judged.code == EACCES || judged.code == EPROTO) && !unknown && !is_unbegun(reply));
+                  ((judged.code == EACCES || judged.code == EPROTO) && !unknown && !judged.uncovered);
     return judged;
 }
 
-void lk__request_leavereplica(const struct lk__request *request, const struct lk__judged *judged)
+static const char *first_text(const struct lk__reply *reply)
 {
+    unsigned i = 0;
+    while (i < reply->count && !lk__value_istext(&reply->values[i]))
+        i++;
+    return lk__reply_text(reply, i);
+}
+
+void lk__request_take(struct lk__request *request, const struct lk__reply *reply)
+{
+    request->judged = judge(request, reply);
+    if (request->says != NULL)
+        snprintf(request->says, request->says_size, "%s", first_text(reply));
+}
+
+void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
+{
+    *request = (struct lk__request){ .waiting.parker = parker, .reply = reply, .take = lk__request_take };
+}
+
+const struct lk__judged *lk__request_over(struct lk__request *request)
+{
+    struct lk__judged *judged = &request->judged;
+    int state = atomic_load(&request->state);
+    request->garbled = state == LK__GARBLED ? request->garbled + 1 : 0;
+    if (state != LK__ANSWERED) { /* an answer may have come that is not believed */
+        *judged = (struct lk__judged){ .ruling = LK__UNANSWERED, .code = EIO, .half = state != LK__UNSENT };
+        if (request->manner == LK__BY_ASKING) /* the node that an ASK named may be gone */
+            request->manner = LK__BY_SHA1;
+    }
     if (judged->no_master)
         lk__conn_reset(request->conn, request->connects, "the server became a replica");
-}
-
-struct lk__judged lk__request_judge(struct lk__request *request)
-{
-    struct lk__judged judged = lk__judge(request, request->reply);
-    lk__request_leavereplica(request, &judged);
     return judged;
 }
 
-int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command,
-                    const struct lk__reply *reply)
+int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command, const char *says)
 {
-    const char *says = judged->elsewhere ? "TRYAGAIN the node of the slot is not known yet" : lk__reply_text(reply, 0);
     char key[128];
-    if (!is_unbegun(reply) || command->script->keys == 0)
+    if (judged->elsewhere)
+        says = "TRYAGAIN the node of the slot is not known yet";
+    if (!judged->uncovered || command->script->keys == 0)
         return lk__fail(judged->code, "%s: the server says: %s", what, says);
     size_t length;
     const char *first = lk__command_key(command, &length);

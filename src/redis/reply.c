@@ -7,6 +7,7 @@
  * header.
  */
 #include "redis/reply.h"
+#include "redis/server_clock.h"
 
 #include <string.h>
 
@@ -110,4 +111,44 @@ int lk__reply_error(const struct lk__reply *reply, bool *retry)
         return ENOTCONN;
     }
     return EPROTO;
+}
+
+/* --- what a script answers ---------------------------------------------------------------------------------------- */
+
+/* Does the reply continue after its head as `elements` says? See struct lk__shape. */
+static bool has_shape(const struct lk__reply *reply, const char *elements)
+{
+    bool may_end = false;
+    unsigned i = LK__ANSWER_LEAST;
+    for (; *elements != '\0'; elements++) {
+        if (*elements == '?') {
+            may_end = true;
+            continue;
+        }
+        bool several = elements[1] == '*';
+        enum lk__type type = *elements == 'n' ? LK__INTEGER : LK__TEXT;
+        if (i == reply->count && (may_end || several))
+            return true;
+        do
+            if (i >= reply->count || reply->values[i++].type != type)
+                return false;
+        while (several && i < reply->count);
+        elements += several;
+    }
+    return i == reply->count;
+}
+
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
+{
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST))
+        return false;
+    int64_t server_us = reply->values[1].number;
+    if (!lk__is_servertime(server_us) && !(script->undated && server_us == 0))
+        return false;
+    for (int i = 0; i < script->shape_count; i++)
+        if (script->shapes[i].verdict == reply->values[0].number) {
+            *answer = (struct lk__answer){ script->shapes[i].verdict, server_us, lk__reply_number(reply, LK__ANSWER_LEAST) };
+            return has_shape(reply, script->shapes[i].elements);
+        }
+    return false;
 }

@@ -81,6 +81,15 @@ static inline bool lk__reply_integers(const struct lk__reply *reply, unsigned co
 /* What every script answers first: its verdict, the server's time or 0, the number of the request. */
 enum { LK__ANSWER_LEAST = 3 };
 
+struct lk__answer {
+    enum lk__verdict verdict;
+    int64_t server_us; /* the server's time in it; 0: it does not say */
+    int64_t number;    /* the first one behind; 0: there is none */
+};
+
+/* False: this is no answer that the script gives. */
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
+
 /* Scripts answer with an array, or with a text of integers and single blanks: make that the array. Other replies stay. */
 void lk__reply_spread(struct lk__reply *reply);
 

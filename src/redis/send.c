@@ -447,13 +447,6 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
-{
-    *request = (struct lk__request){ .waiting.parker = parker, .reply = reply };
-    reply->type = LK__NONE;
-    reply->count = 0;
-}
-
 /*
  * Nearly all answers tell the server's time. Its request was sent before the server read its clock, so what is derived from
  * the moment of sending is an upper bound of the time there.
@@ -512,6 +505,7 @@ static int send_once(struct lk__conn *conn, struct lk__request *request, const s
     atomic_store(&request->state, LK__IDLE);
     request->acknowledged = false;
     request->conn = conn;
+    request->script = sent->items != NULL ? command->script->batch : command->script;
     if (request->manner != LK__BY_SHA1)
         atomic_fetch_add(&conn->reloads, 1);
     int rc = append_call(conn, request, command, sent);

@@ -20,13 +20,19 @@ enum { STEP_US = 1000 };
 static void take(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
-    vote->judged = lk__judge(request, reply);
-    if (vote->judged.ruling == LK__ANSWER) {
-        vote->code = vote->ballot->read(vote, reply) ? 0 : EPROTO;
-    } else {
-        vote->code = vote->judged.code;
-        snprintf(vote->text, sizeof vote->text, "%s", lk__reply_text(reply, 0));
-    }
+    lk__request_take(request, reply);
+    vote->verdict = request->answer.verdict;
+    if (request->judged.ruling == LK__ANSWER && vote->ballot->read != NULL)
+        vote->ballot->read(vote, reply);
+}
+
+static void begin_vote(struct lk__vote *vote, struct lk__ballot *ballot, struct lk__node *node)
+{
+    *vote = (struct lk__vote){ .ballot = ballot, .node = node };
+    lk__request_init(&vote->request, &ballot->parker, NULL);
+    vote->request.take = take;
+    vote->request.says = vote->text;
+    vote->request.says_size = sizeof vote->text;
 }
 
 void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms)
@@ -34,9 +40,7 @@ void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t ti
     struct lk__node *node;
     *ballot = (struct lk__ballot){ .until_us = lk__now_us() + timeout_ms * 1000 };
     for (; (node = lk__node_nth(&client->node, ballot->count)) != NULL; ballot->count++)
-        ballot->votes[ballot->count] = (struct lk__vote){
-            .ballot = ballot, .node = node, .request = { .waiting.parker = &ballot->parker, .take = take }
-        };
+        begin_vote(&ballot->votes[ballot->count], ballot, node);
     ballot->majority = lk__majority_of(ballot->count);
     lk__parker_init(&ballot->parker);
 }
@@ -161,11 +165,12 @@ static void look_at(struct lk__vote *vote)
         return;
     }
     vote->repeated |= state == LK__CUT;
-    if (state == LK__ANSWERED && vote->judged.ruling == LK__AGAIN) {
+    const struct lk__judged *judged = lk__request_over(&vote->request);
+    if (judged->ruling == LK__AGAIN) {
         ask(vote);
-    } else if (state == LK__ANSWERED) {
+    } else if (judged->ruling != LK__UNANSWERED) {
         vote->state = LK__VOTE_CAST;
-        lk__request_leavereplica(&vote->request, &vote->judged);
+        vote->code = judged->code;
     } else if (state != LK__GARBLED && may_come_up(vote)) {
         await_connection(vote);
     } else {

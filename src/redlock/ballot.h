@@ -28,22 +28,22 @@ struct lk__vote {
     bool repeated;          /* it was asked before, and may have done it: no answer came */
     char text[160];         /* of that error, or the id of who has it */
 
-    /* what it says; written by the ballot's read() */
+    /* what it says */
     enum lk__verdict verdict;
-    int64_t server_us, token, left_ms;
+    int64_t token, left_ms;
 
     /* private */
     struct lk__ballot *ballot;
     struct lk__node *node;
     struct lk__request request;
-    struct lk__judged judged; /* once it is cast */
     bool waits; /* open, and to be asked when there is a connection */
 };
 
 struct lk__ballot {
     unsigned count, majority;
     bool dated;                                                           /* past `until_us` a server does nothing */
-    bool (*read)(struct lk__vote *vote, const struct lk__reply *reply); /* false: this is no answer */
+    /* NULL, or keeps what an answer says beside its verdict; under a connection's mu */
+    void (*read)(struct lk__vote *vote, const struct lk__reply *reply);
     int64_t until_us;                                                     /* answers are awaited so long */
     struct lk__parker parker;
     struct lk__vote votes[LK__QUORUM_MAX];

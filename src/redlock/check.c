@@ -2,15 +2,6 @@
 /* check.c - does a hold stand at a majority of the servers? */
 #include "redlock/redlock.h"
 
-static bool read_check(struct lk__vote *vote, const struct lk__reply *reply)
-{
-    struct lk__answer answer;
-    if (!lk__lock_check_read(reply, &answer))
-        return false;
-    vote->verdict = answer.verdict;
-    return true;
-}
-
 static bool decided(const struct lk__ballot *ballot)
 {
     unsigned taken = lk__ballot_count(ballot, LK__TAKEN), gone = lk__ballot_count(ballot, LK__GONE);
@@ -25,7 +16,6 @@ int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
     struct lk__ballot ballot;
     char words[LK__REFUSAL_MAX];
     lk__ballot_begin(&ballot, object->client, object->client->options->command_timeout_ms);
-    ballot.read = read_check;
     for (unsigned i = 0; i < ballot.count; i++) {
         ballot.votes[i].command = lk__redlock_command(object, &lk__lua_lock_check, NULL);
         ballot.votes[i].sent.id = quorum->parts[i]->id;

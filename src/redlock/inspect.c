@@ -5,17 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_vote(struct lk__vote *vote, const struct lk__reply *reply)
+/* Its text is the holder's id. */
+static void read_vote(struct lk__vote *vote, const struct lk__reply *reply)
 {
-    struct lk__lock_info_reply info;
-    if (!lk__lock_info_read(reply, &info))
-        return false;
-    vote->verdict = info.verdict;
-    vote->left_ms = info.verdict == LK__TAKEN ? info.left_ms : 0;
-    vote->text[0] = '\0';
-    if (info.verdict == LK__TAKEN)
-        strncpy(vote->text, info.holder, sizeof vote->text - 1);
-    return true;
+    struct lk__lock_info_reply info = { 0 };
+    lk__lock_info_read(reply, &info);
+    vote->left_ms = info.left_ms;
 }
 
 static bool all_answered(const struct lk__ballot *ballot)

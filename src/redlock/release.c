@@ -6,14 +6,11 @@
  */
 #include "redlock/redlock.h"
 
-static bool read_release(struct lk__vote *vote, const struct lk__reply *reply)
+static void read_release(struct lk__vote *vote, const struct lk__reply *reply)
 {
-    struct lk__answer answer;
-    if (!lk__lock_release_read(reply, &answer))
-        return false;
-    vote->verdict = vote->repeated ? LK__DONE : answer.verdict; /* a copy of this release may have done it */
-    vote->server_us = answer.server_us;
-    return true;
+    (void)reply;
+    if (vote->repeated) /* a copy of this release may have done it */
+        vote->verdict = LK__DONE;
 }
 
 static bool decided(const struct lk__ballot *ballot)
@@ -50,7 +47,7 @@ static unsigned tell_again(lk_client_t *client, const struct lk__quorum *quorum,
         bool told = vote->state == LK__VOTE_CAST && vote->code == 0;
         untold += !told;
         if (told)
-            lk__lease_released(part, (struct lk__date){ vote->server_us, vote->request.epoch });
+            lk__lease_released(part, (struct lk__date){ vote->request.answer.server_us, vote->request.epoch });
         else
             lk__outbox_send(&client->dog, &part->release, end_us);
     }

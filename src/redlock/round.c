@@ -57,15 +57,12 @@ static int make_hold(struct round *round, unsigned count)
 
 /* --- asking ------------------------------------------------------------------------------------------------------------ */
 
-static bool read_grant(struct lk__vote *vote, const struct lk__reply *reply)
+static void read_grant(struct lk__vote *vote, const struct lk__reply *reply)
 {
-    struct lk__asked asked;
-    if (!lk__lock_acquire_read(reply, &asked))
-        return false;
-    vote->verdict = asked.verdict;
+    struct lk__asked asked = { 0 };
+    lk__lock_acquire_read(reply, &asked);
     vote->token = asked.token;
     vote->left_ms = asked.left_ms;
-    return true;
 }
 
 /*
@@ -111,15 +108,6 @@ static void ask(struct round *round)
 
 /* --- fencing ----------------------------------------------------------------------------------------------------------- */
 
-static bool read_fence(struct lk__vote *vote, const struct lk__reply *reply)
-{
-    struct lk__answer answer;
-    if (!lk__redlock_fence_read(reply, &answer))
-        return false;
-    vote->verdict = answer.verdict;
-    return true;
-}
-
 static bool fence_decided(const struct lk__ballot *ballot)
 {
     unsigned done = lk__ballot_count(ballot, LK__DONE);
@@ -155,7 +143,6 @@ static int fence(struct round *round)
     const struct lk__redlock_fence_args args = { .largest = (int64_t)largest_token(&round->ballot) };
     lk__ballot_begin(&second, round->object->client, round->plan->node_timeout_ms);
     second.dated = true;
-    second.read = read_fence;
     for (unsigned i = 0; i < second.count; i++) {
         if (!lk__vote_says(&round->ballot.votes[i], LK__GRANTED))
             continue;

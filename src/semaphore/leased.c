@@ -81,19 +81,13 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,
                                          .args = &args };
-    struct lk__semaphore_permit_release_reply told;
-    struct lk__replybuf buf;
     struct lk__call shrink = { .node = lk__object_node(&call->sem->object),
                                .what = call->what,
                                .command = &command,
                                .sent = { .id = hold->lease.id },
-                               .by_steps = true,
-                               .reply = lk__replybuf_reply(&buf) };
+                               .by_steps = true };
     int rc = lk__call_run(&shrink);
-    if (rc == 0 && !lk__semaphore_permit_release_read(shrink.reply, &told))
-        rc = lk__call_garbled(call->what);
-    if (rc == 0)
-        *verdict = told.verdict;
+    *verdict = shrink.answer.verdict;
     return rc;
 }
 

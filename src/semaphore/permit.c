@@ -92,19 +92,14 @@ static int release_by_id(const struct lk__semcall *call, const char *id)
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,
                                          .args = &block->release };
-    struct lk__semaphore_permit_release_reply told;
-    struct lk__replybuf buf;
     struct lk__call release = { .node = lk__object_node(&call->sem->object),
                                 .what = call->what,
                                 .command = &command,
                                 .sent = { .id = id },
-                                .by_steps = true,
-                                .reply = lk__replybuf_reply(&buf) };
+                                .by_steps = true };
     int rc = lk__call_run(&release);
-    if (rc == 0 && !lk__semaphore_permit_release_read(release.reply, &told))
-        rc = lk__call_garbled(call->what);
-    if (rc == 0 && told.verdict == LK__GONE && !release.repeated)
-        rc = lk__sem_nopermit(call, id, told.ended == 1);
+    if (rc == 0 && release.answer.verdict == LK__GONE && !release.repeated)
+        rc = lk__sem_nopermit(call, id, release.answer.number == 1); /* whether it ended */
     return rc;
 }
 

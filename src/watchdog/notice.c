@@ -50,17 +50,17 @@ static int64_t again_at(struct lk__watchdog *dog, struct lk__notesheet *sheet, c
     struct lk__notice *notice = dog->notice;
     if (atomic_load(&inflight->request.state) != LK__ANSWERED)
         return now_us + AWAY_US; /* or by the next connection */
-    if (inflight->judged.ruling == LK__AGAIN) {
+    if (inflight->request.judged.ruling == LK__AGAIN) {
         sheet->manner = inflight->request.manner;
         return lk__inflight_againat(dog, inflight, now_us);
     }
-    if (inflight->judged.code == EACCES) { /* each attempt would be a line in ACL LOG */
+    if (inflight->request.judged.code == EACCES) { /* each attempt would be a line in ACL LOG */
         if (!notice->refused)
             lk__log(LK_LOG_INFO, "%s: access rules (ACL) keep it from the server; nothing else fails", notice->what);
         notice->refused = true;
         return LK__NEVER;
     }
-    sheet->hangs |= inflight->good;
+    sheet->hangs |= inflight->request.judged.ruling == LK__ANSWER;
     return next_time(notice, now_us);
 }
 

@@ -229,8 +229,8 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__outboxentry *entry = inflight->entry;
-    struct lk__date date = { inflight->said.server_us, inflight->request.epoch };
-    if (!inflight->good) {
+    struct lk__date date = { inflight->request.answer.server_us, inflight->request.epoch };
+    if (inflight->request.judged.ruling != LK__ANSWER) {
         entry->manner = inflight->request.manner;
         return lk__inflight_againat(dog, inflight, now_us);
     }

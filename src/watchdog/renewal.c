@@ -461,7 +461,8 @@ void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us)
 
 static bool is_renewal(const struct lk__inflight *inflight, enum lk__verdict verdict)
 {
-    return inflight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
+    return inflight->request.judged.ruling == LK__ANSWER &&
+           (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
 }
 
 /*
@@ -553,7 +554,7 @@ static void not_answered(struct lk__watchdog *dog, const struct lk__inflight *in
 static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
                         int64_t now_us)
 {
-    const struct lk__judged *judged = &inflight->judged;
+    const struct lk__judged *judged = &inflight->request.judged;
     if (judged->ruling == LK__AGAIN) {
         lease->manner = inflight->request.manner;
         lease->renew_us = lk__inflight_againat(dog, inflight, now_us);

@@ -136,7 +136,7 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us)
 
 int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
-    const struct lk__judged *judged = &inflight->judged;
+    const struct lk__judged *judged = &inflight->request.judged;
     int state = atomic_load(&inflight->request.state);
     if (state == LK__CUT || state == LK__UNSENT)
         return now_us;
@@ -146,29 +146,11 @@ int64_t lk__inflight_againat(const struct lk__watchdog *dog, const struct lk__in
 }
 
 /* Of several leases: a digit for each, its verdict. False: these are none of ours. */
-static bool take_verdicts(struct lk__inflight *inflight, const struct lk__reply *reply)
+static bool has_verdicts(const struct lk__inflight *inflight)
 {
-    const char *digits = lk__reply_text(reply, LK__ANSWER_LEAST);
-    if (inflight->said.verdict != LK__DONE)
-        return true;
-    if (strlen(digits) != inflight->count)
-        return false;
-    for (unsigned i = 0; i < inflight->count; i++) {
-        if (digits[i] != '0' + LK__DONE && digits[i] != '0' + LK__GONE)
-            return false;
-        inflight->done |= (uint64_t)(digits[i] == '0' + LK__DONE) << i;
-    }
-    return true;
-}
-
-/* Under a connection's mu: keep of the answer what counts. */
-static void take_answer(struct lk__request *request, const struct lk__reply *reply)
-{
-    struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
-    inflight->judged = lk__judge(request, reply);
-    inflight->good = inflight->judged.ruling == LK__ANSWER &&
-                     lk__answer_read(inflight->script, reply, &inflight->said) &&
-                     (inflight->count <= 1 || take_verdicts(inflight, reply));
+    static const char verdicts[] = { '0' + LK__DONE, '0' + LK__GONE, '\0' };
+    return inflight->count <= 1 || inflight->request.answer.verdict != LK__DONE ||
+           (strspn(inflight->digits, verdicts) == inflight->count && inflight->digits[inflight->count] == '\0');
 }
 
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog, enum lk__manner manner)
@@ -178,8 +160,12 @@ struct lk__inflight *lk__window_slot(struct lk__watchdog *dog, enum lk__manner m
     if (lk__list_empty(&window->idle)) /* memory that was never used stays so */
         lk__list_append(&window->idle, &window->slots[window->used++].link);
     struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&window->idle), struct lk__inflight, link);
-    *inflight = (struct lk__inflight){ .link = inflight->link,
-                                       .request = { .take = take_answer, .urgent = true, .manner = manner } };
+    *inflight = (struct lk__inflight){ .link = inflight->link };
+    lk__request_init(&inflight->request, NULL, NULL);
+    inflight->request.urgent = true;
+    inflight->request.manner = manner;
+    inflight->request.says = inflight->digits;
+    inflight->request.says_size = sizeof inflight->digits;
     return inflight;
 }
 
@@ -193,7 +179,6 @@ int lk__window_send(struct lk__watchdog *dog, struct lk__node *at, struct lk__in
                     const struct lk__command *command, const struct lk__sent *sent)
 {
     assert(lk__mu_held(&dog->mu));
-    inflight->script = sent->items != NULL ? command->script->batch : command->script;
     int rc = lk__conn_send(&at->lanes[lk__window_lane(dog, at)], &inflight->request, command, sent);
     if (rc != 0)
         return rc;
@@ -251,12 +236,9 @@ struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
         over = next_over(&at->underway);
     if (over == NULL)
         return NULL;
-    if (atomic_load(&over->request.state) != LK__ANSWERED) { /* what it took was not believed */
-        over->good = false;
-        over->judged = (struct lk__judged){ .ruling = LK__ANSWER };
-        over->request.manner = LK__BY_SHA1;
-    }
-    lk__request_leavereplica(&over->request, &over->judged);
+    lk__request_over(&over->request);
+    if (over->request.judged.ruling == LK__ANSWER && !has_verdicts(over))
+        over->request.judged.ruling = LK__SENSELESS;
     return free_slot(&dog->window, over);
 }
 
@@ -270,6 +252,7 @@ struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
     if (inflight == NULL)
         return NULL;
     lk__request_abandon(&inflight->request);
+    lk__request_over(&inflight->request);
     return free_slot(&dog->window, inflight);
 }
 

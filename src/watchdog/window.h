@@ -20,16 +20,10 @@ struct lk__inflight {
     struct lk__link link; /* under dog->mu: in idle of the window, own or beside of a node */
     struct lk__request request;
     unsigned count; /* leases of a renewal */
-    const struct lk__script *script;
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__notesheet *sheet;   /* of a notice; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-
-    /* under the connection's mu until it is over: the answer */
-    bool good; /* an answer that its script gives: `said` */
-    struct lk__answer said;
-    uint64_t done; /* of several leases: a bit for each that was renewed; the others are gone */
-    struct lk__judged judged;
+    char digits[LK__BATCH_MAX + 2]; /* under the connection's mu until it is over: of several leases the verdict of each */
 };
 
 /* Was it answered, but not acknowledged by as many replicas as it takes to count? */
@@ -38,9 +32,9 @@ bool lk__inflight_isalone(const struct lk__watchdog *dog, const struct lk__infli
 /* What the answer says of the n-th lease; it is good. */
 static inline enum lk__verdict lk__inflight_verdict(const struct lk__inflight *inflight, unsigned n)
 {
-    if (inflight->count <= 1 || inflight->said.verdict != LK__DONE)
-        return inflight->said.verdict;
-    return inflight->done >> n & 1 ? LK__DONE : LK__GONE;
+    if (inflight->count <= 1 || inflight->request.answer.verdict != LK__DONE)
+        return inflight->request.answer.verdict;
+    return (enum lk__verdict)(inflight->digits[n] - '0');
 }
 
 enum { LK__WINDOW_SLOTS = LK__REQUESTS_MAX - 16, LK__WINDOW_TIMED = 8 };

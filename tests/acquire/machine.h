@@ -250,9 +250,9 @@ static inline struct lk__step refuse_at(struct play *play, int64_t now_us, const
     static struct lk__node alone;
     static struct lk__conn conn = { .server = &alone.server };
     struct lk__request request = { .state = LK__ANSWERED, .conn = &conn, .manner = play->manner };
-    struct lk__judged judged = lk__judge(&request, error_of(text));
+    lk__request_take(&request, error_of(text));
     play->manner = request.manner;
-    return lk__acquirefsm_refused(&play->machine, now_us, &judged);
+    return lk__acquirefsm_refused(&play->machine, now_us, &request.judged);
 }
 
 static inline struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)

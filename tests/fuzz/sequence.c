@@ -282,7 +282,7 @@ static void answer_ask(struct world *w, const struct lk__reply *reply)
 
 static void leave(struct world *w, const struct lk__reply *reply)
 {
-    struct lk__answer left = { LK__DONE, reply->values[1].number };
+    struct lk__answer left = { .verdict = LK__DONE, .server_us = reply->values[1].number };
     w->step = lk__acquirefsm_left(&w->machine, w->now_us, w->sent_epoch, is_whole(reply, 2) ? &left : NULL);
 }
 
@@ -298,10 +298,11 @@ static void answer(struct world *w)
     static struct lk__node alone;
     static struct lk__conn conn = { .server = &alone.server };
     struct lk__request request = { .state = LK__ANSWERED, .conn = &conn, .manner = w->manner };
-    struct lk__judged judged = lk__judge(&request, &reply);
-    w->manner = request.manner;
     if (reply.type == LK__ERROR)
-        w->step = lk__acquirefsm_refused(&w->machine, w->now_us, &judged);
+        lk__request_take(&request, &reply);
+    w->manner = reply.type == LK__ERROR ? request.manner : LK__BY_SHA1;
+    if (reply.type == LK__ERROR)
+        w->step = lk__acquirefsm_refused(&w->machine, w->now_us, &request.judged);
     else if (w->leaving)
         leave(w, &reply);
     else
