@@ -28,18 +28,16 @@ static void send_release(lk_client_t *client, struct leaving *leaving, int64_t m
                                        .sent = lk__outboxentry_sent(release),
                                        .end_us = until_us,
                                        .by_steps = true,
+                                       .only_once = true,
+                                       .at_once = true,
                                        .marked_until_us = marked_until_us };
     lk__call_begin(&leaving->ongoing, &leaving->call);
 }
 
-/* True: the server said that there is nothing to release any more. What got no answer is not sent by this connection again. */
-static bool await_release(struct leaving *leaving, int64_t until_us)
+/* True: the server said that there is nothing to release any more. */
+static bool await_release(struct leaving *leaving)
 {
-    struct lk__call *call = &leaving->call;
-    if (!lk__call_await(&leaving->ongoing, until_us) || lk__call_isunsent(&leaving->ongoing)) {
-        lk__call_abandon(&leaving->ongoing);
-        return false;
-    }
+    const struct lk__call *call = &leaving->call;
     if (lk__call_end(&leaving->ongoing) != 0)
         return false;
     lk__lease_released(leaving->lease, (struct lk__date){ call->answer.server_us, call->epoch });
@@ -80,7 +78,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
     }
     *more = lease != NULL;
     for (int i = 0; i < count; i++) {
-        clean &= await_release(&batch[i], until_us) || leave_to_outbox(client, &batch[i]);
+        clean &= await_release(&batch[i]) || leave_to_outbox(client, &batch[i]);
         lk__lease_unref(batch[i].lease);
     }
     return clean;

@@ -60,25 +60,12 @@ static void end_one(struct giving *giving, unsigned i)
     note(giving, giving->parts[place], lk__unlock_end(&giving->under_way[place]));
 }
 
-/*
- * For each of them in turn, until its answer is there: what the others were told is read then, too. Those whose server is
- * away are left to the end, as each of them may wait for it.
- */
+/* For each of them in turn, until its answer is there: what the others were told is read then, too. */
 static void end_all(struct giving *giving)
 {
-    unsigned i = 0, unsent = 0; /* so many in a row */
-    while (giving->count > 0) {
-        i = i < giving->count ? i : 0;
-        struct lk__unlocking *unlocking = &giving->under_way[giving->places[i]];
-        bool over = lk__unlock_await(unlocking, lk__now_us() + STEP_US);
-        if (over && (!lk__unlock_isunsent(unlocking) || unsent == giving->count)) {
+    for (unsigned i = 0; giving->count > 0; i = i + 1 < giving->count ? i + 1 : 0)
+        if (lk__unlock_await(&giving->under_way[giving->places[i]], lk__now_us() + STEP_US))
             end_one(giving, i);
-            unsent = 0;
-        } else {
-            unsent = over ? unsent + 1 : 0;
-            i++;
-        }
-    }
 }
 
 /* `under_way` has room for so many at once. */

@@ -177,7 +177,6 @@ void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle,
                       lk_owner_t *owner);
 /* In between: as lk__call_await(). */
 bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us);
-bool lk__unlock_isunsent(const struct lk__unlocking *unlocking); /* as lk__call_isunsent() */
 int lk__unlock_end(struct lk__unlocking *unlocking);
 
 /* --- confirm.c ------------------------------------------------------------------------------------------------------ */

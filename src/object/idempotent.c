@@ -114,7 +114,7 @@ static int call(struct request *request, enum lk__verdict *verdict)
     entry->dating = LK__DEADLINE;
     request->unsure |= call.repeated;
     request->once->until = entry->until;
-    request->settled_us = call.settled_us;
+    request->settled_us = call.until.here_us;
     *verdict = call.answer.verdict;
     if (rc == 0)
         request->once->number = call.answer.number;

@@ -269,12 +269,6 @@ bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us)
     return !unlocking->begun || !releasing->ended || lk__call_await(&releasing->ongoing, until_us);
 }
 
-bool lk__unlock_isunsent(const struct lk__unlocking *unlocking)
-{
-    const struct lk__releasing *releasing = &unlocking->releasing;
-    return unlocking->begun && releasing->ended && lk__call_isunsent(&releasing->ongoing);
-}
-
 int lk__unlock_end(struct lk__unlocking *unlocking)
 {
     if (!unlocking->begun)

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int unreachable(const struct lk__ongoing *call, int code)
 {
     char errmsg[LK__ERRMSG_MAX];
@@ -15,7 +20,7 @@ static int unreachable(const struct lk__ongoing *call, int code)
         return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
     if (call->unsure) {
         lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
-        lk__error_settles(call->told->settled_us);
+        lk__error_settles(call->told->until.here_us);
         return EIO;
     }
     if (lk__conn_lasterror(call->conn, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
@@ -52,8 +57,8 @@ static void set_deadline(struct lk__ongoing *call, int64_t now_us)
     told->sent.deadline_us = until.date.us;
     told->sent.epoch = until.date.epoch;
     told->sent.deadline_here_us = told->lasts_us != 0 ? until.here_us : 0;
-    if (is_limited(call->command.script) && until.here_us > told->settled_us)
-        told->settled_us = until.here_us;
+    if (is_limited(call->command.script))
+        lk__until_extend(&told->until, &until); /* an earlier connection may have known the clock worse */
 }
 
 /*
@@ -79,32 +84,57 @@ static int send_once(struct lk__ongoing *call, int64_t now_us)
 {
     call->conn = conn_for(call, call->request.manner == LK__BY_ASKING);
     set_deadline(call, now_us);
+    if (call->told->run != 0 && call->told->sent.epoch != call->told->run) {
+        lk__conn_want(call->conn);
+        return ESTALE;
+    }
     return lk__conn_send(call->conn, &call->request, &call->command, &call->told->sent);
 }
 
-/* Is less than an eighth of a command timeout left? An answer may take longer. */
+/* Is less than an eighth of its time, or of a command timeout, left? An answer may take longer. */
 static bool is_nearly_over(const struct lk__ongoing *call)
 {
-    return lk__now_us() + call->told->node->server.options.command_timeout_ms * 125 > call->hard_us;
+    return lk__now_us() + call->spare_us > call->hard_us;
+}
+
+/* It is one of several; but what goes by steps is waited for, as nobody else goes by them. */
+static bool is_at_once(const struct lk__ongoing *call)
+{
+    return call->told->at_once && call->step == 0;
+}
+
+/* Its server is away, not just being connected to. */
+static bool is_given_up(const struct lk__ongoing *call)
+{
+    return is_at_once(call) && (atomic_load(&call->conn->connects) == 0 || lk__conn_failures(call->conn) > 0);
 }
 
 /*
  * 0: sent. Never when the time is over, or nearly over once a connection was waited for: nobody would await the answer, and
- * what is known to be undone would become unknown.
+ * what is known to be undone would become unknown. EINPROGRESS: not by `until_us`.
  */
-static int send_it(struct lk__ongoing *call)
+static int send_it(struct lk__ongoing *call, int64_t until_us)
 {
-    for (bool waited = false;; waited = true) {
-        if (is_over(call) || (waited && !call->unsure && is_nearly_over(call)))
+    for (;; call->waited = true) {
+        if (call->resume_us > lk__now_us())
+            lk__parker_park(call->request.waiting.parker, lesser(call->resume_us, until_us));
+        if (is_over(call) || (call->waited && !call->unsure && is_nearly_over(call)))
             return unreachable(call, ENOTCONN);
+        if (call->resume_us > lk__now_us() && lk__now_us() >= until_us)
+            return EINPROGRESS;
         int rc = send_once(call, lk__now_us());
+        call->sent = rc == 0;
+        if (rc == ENOTCONN && is_given_up(call))
+            return unreachable(call, ENOTCONN);
         if (rc == ENOTCONN)
-            rc = lk__conn_awaitopen(call->conn, &call->request, lk__conn_failures(call->conn), call->hard_us,
-                                    PTHREAD_CANCEL_DISABLE);
+            rc = lk__conn_awaitopen(call->conn, &call->request, lk__conn_failures(call->conn),
+                                    lesser(call->hard_us, until_us), PTHREAD_CANCEL_DISABLE);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && rc != ETIMEDOUT && !(rc == ENOTCONN && may_come_back(call)))
             return unreachable(call, rc);
+        if (rc != 0 && lk__now_us() >= until_us)
+            return EINPROGRESS;
     }
 }
 
@@ -115,7 +145,7 @@ static bool has_time(const struct lk__ongoing *call, int64_t until_us)
     return until_us + answer_us < call->hard_us;
 }
 
-/* After a refusal that may pass: wait a little, if there is time. */
+/* After a refusal that may pass: go on a little later, if there is time. */
 static bool pause_a_little(struct lk__ongoing *call)
 {
     const struct lk__options *options = &call->told->node->server.options;
@@ -125,7 +155,7 @@ static bool pause_a_little(struct lk__ongoing *call)
     int64_t until_us = lk__now_us() + call->pause_ms * 1000;
     if (!has_time(call, until_us))
         return false;
-    lk__parker_park(call->request.waiting.parker, until_us);
+    call->resume_us = until_us;
     return true;
 }
 
@@ -176,7 +206,7 @@ static int take_error(struct lk__ongoing *call, const struct lk__judged *judged)
         return EAGAIN;
     if (judged->ruling == LK__PASSES) {
         call->unsure |= judged->half;
-        if (!(call->unsure && call->told->only_once) && pause_a_little(call))
+        if (!(call->unsure && call->told->only_once) && !is_at_once(call) && pause_a_little(call))
             return EAGAIN;
     }
     if (call->unsure) /* this copy was refused; another one may have been carried out */
@@ -204,34 +234,40 @@ static int judge(struct lk__ongoing *call)
     }
 }
 
-static int run(struct lk__ongoing *call)
+/* Likewise of what became of it; EINPROGRESS: it is under way yet. */
+static int await_it(struct lk__ongoing *call, int64_t until_us)
 {
-    for (bool sent = call->sent;; sent = false) {
-        int rc = sent ? 0 : send_it(call);
-        if (rc != 0)
-            return rc;
-        do
-            lk__request_await(&call->request, call->hard_us);
-        while (atomic_load(&call->request.state) == LK__INFLIGHT && !is_over(call));
-        call->unsure |= atomic_load(&call->request.state) == LK__INFLIGHT;
-        rc = atomic_load(&call->request.state) == LK__INFLIGHT ? unreachable(call, ENOTCONN) : judge(call);
-        if (rc != EAGAIN)
-            return rc;
+    struct lk__request *request = &call->request;
+    bool over = false;
+    while (atomic_load(&request->state) == LK__INFLIGHT && !over) {
+        if (until_us < call->hard_us)
+            lk__request_awaitbriefly(request, until_us);
+        else
+            lk__request_await(request, call->hard_us);
+        over = is_over(call);
+        if (atomic_load(&request->state) == LK__INFLIGHT && !over && lk__now_us() >= until_us)
+            return EINPROGRESS;
     }
+    if (atomic_load(&request->state) != LK__INFLIGHT)
+        return judge(call);
+    call->unsure = true;
+    return unreachable(call, ENOTCONN);
 }
 
 void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
 {
-    struct lk__node *node = told->node;
-    int64_t now_us = lk__now_us();
+    int64_t now_us = lk__now_us(), timeout_us = told->node->server.options.command_timeout_ms * 1000;
     *call = (struct lk__ongoing){ .told = told,
                                   .command = *told->command,
                                   .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
-                                  .hard_us = told->end_us };
-    if (told->end_us == 0)
-        call->hard_us = now_us + node->server.options.command_timeout_ms * 1000;
+                                  .hard_us = told->end_us != 0 ? told->end_us : now_us + timeout_us,
+                                  .code = EINPROGRESS };
+    call->spare_us = lesser(call->hard_us - now_us, timeout_us) / 8;
     lk__parker_init(&call->parker);
-    lk__request_init(&call->request, &call->parker, told->reply);
+    lk__request_init(&call->request, told->parker != NULL ? told->parker : &call->parker, told->reply);
+    if (told->take != NULL)
+        call->request.take = told->take;
+    call->request.manner = told->manner;
     call->request.says = call->says;
     call->request.says_size = sizeof call->says;
     call->conn = conn_for(call, false);
@@ -242,35 +278,38 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
 
 bool lk__call_await(struct lk__ongoing *call, int64_t until_us)
 {
-    if (!call->sent)
-        return true;
-    lk__request_await(&call->request, until_us);
-    return atomic_load(&call->request.state) != LK__INFLIGHT || is_over(call);
-}
-
-bool lk__call_isunsent(const struct lk__ongoing *call)
-{
-    int state = atomic_load(&call->request.state);
-    return !call->sent || (state != LK__INFLIGHT && state != LK__ANSWERED);
+    while (call->code == EINPROGRESS) {
+        int rc = call->sent ? 0 : send_it(call, until_us);
+        if (rc == 0)
+            rc = await_it(call, until_us);
+        if (rc == EINPROGRESS)
+            return false;
+        call->sent = call->waited = false;
+        if (rc != EAGAIN)
+            call->code = rc;
+    }
+    return true;
 }
 
 void lk__call_abandon(struct lk__ongoing *call)
 {
+    struct lk__call *told = call->told;
+    int state = atomic_load(&call->request.state);
+    call->unsure |= call->sent && state != LK__ANSWERED && state != LK__UNSENT;
     lk__request_abandon(&call->request);
     lk__parker_destroy(&call->parker);
-}
-
-int lk__call_end(struct lk__ongoing *call)
-{
-    struct lk__call *told = call->told;
-    int rc = run(call);
-    lk__call_abandon(call);
     told->answer = call->request.answer;
     told->repeated = call->unsure;
     told->acknowledged = call->request.acknowledged;
     told->sent_us = call->request.sent_us;
     told->epoch = call->request.epoch;
-    return rc;
+}
+
+int lk__call_end(struct lk__ongoing *call)
+{
+    lk__call_await(call, LK__NEVER);
+    lk__call_abandon(call);
+    return call->code;
 }
 
 int lk__call_run(struct lk__call *told)

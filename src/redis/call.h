@@ -18,6 +18,11 @@ struct lk__call {
     int64_t end_us;          /* of the call; 0: one command timeout from now */
     bool confirms;           /* it goes where replicas acknowledge what it writes; only with wait_replicas */
     bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
+    bool at_once;            /* it is one of several: a server that is away, or cannot now, is not waited for */
+    enum lk__manner manner;  /* how it goes first */
+    unsigned run;            /* 0, or it is sent to the run of a server that has this epoch, and else is ESTALE */
+    struct lk__parker *parker; /* NULL, or where its thread waits for others, too */
+    void (*take)(struct lk__request *request, const struct lk__reply *reply); /* NULL, or in place of lk__request_take() */
     bool by_steps;           /* where some of its keys are elsewhere, what stands for its script is sent instead of it ... */
     int64_t marked_until_us; /* ... not 0: with the step for a mark, which does nothing after that */
     struct lk__reply *reply; /* where to put the answer; NULL: its head is enough */
@@ -27,7 +32,7 @@ struct lk__call {
     bool stepped;            /* told: it went by steps */
     int64_t sent_us;         /* told: when the one was sent that is answered ... */
     unsigned epoch;          /* ... and the epoch of the server that answered */
-    int64_t settled_us;      /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */
+    struct lk__until until;  /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */
 };
 
 /*
@@ -48,11 +53,14 @@ struct lk__ongoing {
     enum lk__lane lane;
     struct lk__conn *conn; /* where it goes, or went */
     int64_t hard_us;
-    int64_t pause_ms;
+    int64_t spare_us; /* an eighth of its time */
+    int64_t pause_ms, resume_us;
+    int code;    /* EINPROGRESS: it is not over */
+    bool waited; /* for a connection */
     bool unsure; /* a copy may have taken effect */
     bool late;   /* one came past its deadline, and did nothing */
     char says[LK__SAYS_MAX]; /* the words of an error */
-    bool sent; /* by lk__call_begin() */
+    bool sent;   /* and not judged */
 };
 
 /*
@@ -60,12 +68,10 @@ struct lk__ongoing {
  * calls are under way together, and their time runs from here on.
  */
 void lk__call_begin(struct lk__ongoing *call, struct lk__call *told);
-/* In between, maybe several times: wait for an answer until then. False: there is none yet, and still time for it. */
+/* In between, maybe several times: go on with it until then. False: it is not over; else it is to be ended at once, for its words. */
 bool lk__call_await(struct lk__ongoing *call, int64_t until_us);
-/* No answer to its first request can come: lk__call_end() has to send another one, and may wait until it can. */
-bool lk__call_isunsent(const struct lk__ongoing *call);
 int lk__call_end(struct lk__ongoing *call);
-/* Instead: nobody wants the answer any more. */
+/* Instead: nobody wants the answer any more. What is told, is told. */
 void lk__call_abandon(struct lk__ongoing *call);
 
 /* EPROTO, with an error text: this is no answer that the script gives. */

@@ -19,20 +19,11 @@ enum { STEP_US = 1000 };
 /* Under a connection's mu. */
 static void take(struct lk__request *request, const struct lk__reply *reply)
 {
-    struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
+    struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, ongoing.request);
     lk__request_take(request, reply);
     vote->verdict = request->answer.verdict;
     if (request->judged.ruling == LK__ANSWER && vote->ballot->read != NULL)
         vote->ballot->read(vote, reply);
-}
-
-static void begin_vote(struct lk__vote *vote, struct lk__ballot *ballot, struct lk__node *node)
-{
-    *vote = (struct lk__vote){ .ballot = ballot, .node = node };
-    lk__request_init(&vote->request, &ballot->parker, NULL);
-    vote->request.take = take;
-    vote->request.says = vote->text;
-    vote->request.says_size = sizeof vote->text;
 }
 
 void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms)
@@ -40,7 +31,7 @@ void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t ti
     struct lk__node *node;
     *ballot = (struct lk__ballot){ .until_us = lk__now_us() + timeout_ms * 1000 };
     for (; (node = lk__node_nth(&client->node, ballot->count)) != NULL; ballot->count++)
-        begin_vote(&ballot->votes[ballot->count], ballot, node);
+        ballot->votes[ballot->count] = (struct lk__vote){ .ballot = ballot, .node = node };
     ballot->majority = lk__majority_of(ballot->count);
     lk__parker_init(&ballot->parker);
 }
@@ -54,62 +45,22 @@ void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code)
 void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run)
 {
     vote->bound = true;
-    vote->run = run->epoch;
-}
-
-static void set_deadline(struct lk__vote *vote)
-{
-    int64_t now_us = lk__now_us();
-    struct lk__until until = lk__conn_until(&vote->node->lanes[LK__LANE_COMMANDS], now_us, vote->ballot->until_us - now_us);
-    vote->sent.deadline_us = until.date.us;
-    vote->sent.terms = "0 0 0"; /* a redlock does not queue */
-    vote->sent.epoch = until.date.epoch;
-    lk__until_extend(&vote->until, &until); /* an earlier connection may have known the clock worse */
+    vote->call.run = run->epoch;
 }
 
 /* A server that does not let this client in refuses what it would be asked. */
-static int why_unsent(struct lk__vote *vote, int code)
+static int why_unsent(struct lk__vote *vote)
 {
-    int last_error;
-    if (code != ENOTCONN)
-        return code;
-    last_error = lk__node_lasterror(vote->node, LK__LANE_COMMANDS, vote->text, sizeof vote->text);
+    struct lk__conn *conn = &vote->node->lanes[LK__LANE_COMMANDS];
+    int last_error = lk__conn_lasterror(conn, vote->ongoing.says, sizeof vote->ongoing.says);
     return last_error == EACCES || last_error == EPROTO || last_error == ENOTSUP ? last_error : ENOTCONN;
 }
 
 /* There is no answer, for that reason if it is known that nothing was done. */
 static void give_up(struct lk__vote *vote, int code)
 {
-    vote->waits = false;
     vote->state = vote->repeated ? LK__VOTE_UNKNOWN : LK__VOTE_NONE;
-    vote->code = vote->repeated ? EIO : code;
-}
-
-/* The connection may be to a later run by now, or the first one there; or it is still to be made. */
-static bool is_elsewhere(const struct lk__vote *vote)
-{
-    return vote->bound && (vote->run == 0 || vote->sent.epoch != vote->run);
-}
-
-/* Not asked. A connection is wanted, as if it had been. */
-static void pass_over(struct lk__vote *vote)
-{
-    lk__node_want(vote->node, LK__LANE_COMMANDS);
-    give_up(vote, vote->run != 0 ? ESTALE : why_unsent(vote, ENOTCONN));
-}
-
-/* It is to be asked again. What may have been carried out before is harmless, as the id is the same. */
-static void await_connection(struct lk__vote *vote)
-{
-    lk__node_want(vote->node, LK__LANE_COMMANDS);
-    vote->waits = true;
-}
-
-/* Not asked, or cut off: is a connection being made, after one that ended? */
-static bool may_come_up(const struct lk__vote *vote)
-{
-    return lk__node_connects(vote->node, LK__LANE_COMMANDS) > 0 && lk__conn_failures(&vote->node->lanes[LK__LANE_COMMANDS]) == 0 &&
-           lk__now_us() < vote->ballot->until_us;
+    vote->code = vote->repeated ? EIO : code == ENOTCONN ? why_unsent(vote) : code;
 }
 
 /*
@@ -122,60 +73,43 @@ static bool is_taught(struct lk__vote *vote)
     return vote->command.script != &lk__lua_lock_acquire || atomic_exchange(&vote->node->taught, connects) == connects;
 }
 
-/* Once it is sent, another thread may have the answer taken before this one goes on. */
-static void ask(struct lk__vote *vote)
+static void ask(struct lk__vote *vote, unsigned place)
 {
-    vote->state = LK__VOTE_OPEN;
-    vote->waits = false;
-    vote->code = 0;
-    vote->text[0] = '\0';
-    if (vote->ballot->dated)
-        set_deadline(vote);
-    if (is_elsewhere(vote)) {
-        pass_over(vote);
+    if (vote->bound && vote->call.run == 0) { /* nobody was met there */
+        lk__node_want(vote->node, LK__LANE_COMMANDS);
+        give_up(vote, ENOTCONN);
         return;
     }
-    if (!is_taught(vote))
-        vote->request.manner = LK__BY_TEXT;
-    int rc = lk__conn_send(&vote->node->lanes[LK__LANE_COMMANDS], &vote->request, &vote->command, &vote->sent);
-    if (rc == ENOTCONN && may_come_up(vote))
-        await_connection(vote);
-    else if (rc != 0)
-        give_up(vote, why_unsent(vote, rc));
+    vote->command.place = place;
+    vote->call.node = vote->node;
+    vote->call.what = "redlock";
+    vote->call.command = &vote->command;
+    vote->call.end_us = vote->ballot->until_us;
+    vote->call.at_once = true;
+    vote->call.manner = is_taught(vote) ? LK__BY_SHA1 : LK__BY_TEXT;
+    vote->call.take = take;
+    vote->call.parker = &vote->ballot->parker;
+    vote->state = LK__VOTE_OPEN;
+    lk__call_begin(&vote->ongoing, &vote->call);
 }
 
 void lk__ballot_ask(struct lk__ballot *ballot)
 {
     for (unsigned i = 0; i < ballot->count; i++)
         if (ballot->votes[i].command.script != NULL)
-            ask(&ballot->votes[i]);
+            ask(&ballot->votes[i], i + 1);
 }
 
-/* What became of an open vote? */
-static void look_at(struct lk__vote *vote)
+/* Of an open vote that is over, or is to be. */
+static void end_vote(struct lk__vote *vote, int code)
 {
-    int state = atomic_load(&vote->request.state);
-    if (vote->state != LK__VOTE_OPEN || state == LK__INFLIGHT)
-        return;
-    if (vote->waits) {
-        if (!may_come_up(vote))
-            give_up(vote, why_unsent(vote, ENOTCONN));
-        else if (lk__node_isup(vote->node, LK__LANE_COMMANDS))
-            ask(vote);
-        return;
-    }
-    vote->repeated |= state == LK__CUT;
-    const struct lk__judged *judged = lk__request_over(&vote->request);
-    if (judged->ruling == LK__AGAIN) {
-        ask(vote);
-    } else if (judged->ruling != LK__UNANSWERED) {
+    const struct lk__request *request = &vote->ongoing.request;
+    vote->repeated = vote->call.repeated;
+    if (atomic_load(&request->state) == LK__ANSWERED && request->judged.ruling != LK__AGAIN) {
         vote->state = LK__VOTE_CAST;
-        vote->code = judged->code;
-    } else if (state != LK__GARBLED && may_come_up(vote)) {
-        await_connection(vote);
+        vote->code = request->judged.code;
     } else {
-        vote->repeated |= state != LK__UNSENT;
-        give_up(vote, ENOTCONN);
+        give_up(vote, code);
     }
 }
 
@@ -184,9 +118,12 @@ static void look(struct lk__ballot *ballot)
 {
     for (unsigned i = 0; i < ballot->count; i++) {
         struct lk__vote *vote = &ballot->votes[i];
-        if (vote->state == LK__VOTE_OPEN)
-            lk__request_look(&vote->request);
-        look_at(vote);
+        if (vote->state != LK__VOTE_OPEN)
+            continue;
+        if (vote->ongoing.sent)
+            lk__request_look(&vote->ongoing.request);
+        if (lk__call_await(&vote->ongoing, 0))
+            end_vote(vote, lk__call_end(&vote->ongoing));
     }
 }
 
@@ -195,7 +132,7 @@ static struct lk__vote *next_asked(struct lk__ballot *ballot, unsigned *turn)
 {
     for (unsigned i = 0; i < ballot->count; i++) {
         struct lk__vote *vote = &ballot->votes[(*turn)++ % ballot->count];
-        if (vote->state == LK__VOTE_OPEN && !vote->waits)
+        if (vote->state == LK__VOTE_OPEN && vote->ongoing.sent)
             return vote;
     }
     return NULL;
@@ -212,7 +149,7 @@ void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk_
         int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
         struct lk__vote *vote = next_asked(ballot, &turn);
         if (vote != NULL)
-            lk__request_awaitbriefly(&vote->request, step_us);
+            lk__request_awaitbriefly(&vote->ongoing.request, step_us);
         else
             lk__parker_park(&ballot->parker, step_us);
     }
@@ -224,13 +161,8 @@ void lk__ballot_close(struct lk__ballot *ballot)
         struct lk__vote *vote = &ballot->votes[i];
         if (vote->state != LK__VOTE_OPEN)
             continue;
-        if (!vote->waits)
-            look_at(vote);
-        lk__request_abandon(&vote->request);
-        if (vote->state != LK__VOTE_OPEN)
-            continue;
-        vote->repeated |= !vote->waits;
-        give_up(vote, ENOTCONN);
+        lk__call_abandon(&vote->ongoing);
+        end_vote(vote, ENOTCONN);
     }
 }
 
@@ -277,8 +209,8 @@ int lk__ballot_refused(const struct lk__ballot *ballot, char words[LK__REFUSAL_M
     words[0] = '\0';
     for (unsigned i = 0; i < ballot->count && first == NULL; i++)
         first = refuses(&ballot->votes[i]) ? &ballot->votes[i] : NULL;
-    if (first != NULL && first->text[0] != '\0')
-        snprintf(words, LK__REFUSAL_MAX, "; server %u: %s", (unsigned)(first - ballot->votes) + 1, first->text);
+    if (first != NULL && first->ongoing.says[0] != '\0')
+        snprintf(words, LK__REFUSAL_MAX, "; server %u: %s", (unsigned)(first - ballot->votes) + 1, first->ongoing.says);
     return count_refusals(ballot) > ballot->count - ballot->majority ? first->code : 0;
 }
 

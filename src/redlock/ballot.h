@@ -20,13 +20,10 @@ enum lk__votestate {
 struct lk__vote {
     enum lk__votestate state;
     struct lk__command command; /* script NULL: it is not asked */
-    struct lk__sent sent;
-    struct lk__until until; /* when all copies of a dated question are over */
-    bool bound;             /* a dated question is for one run of the server, that of ... */
-    unsigned run;           /* ... this epoch; 0: nobody was met there */
-    int code;               /* of no vote: why; of a cast one: of an error */
-    bool repeated;          /* it was asked before, and may have done it: no answer came */
-    char text[160];         /* of that error, or the id of who has it */
+    struct lk__call call;
+    bool bound;    /* it is for one run of the server, that of call.run; 0: nobody was met there */
+    int code;      /* of no vote: why; of a cast one: of an error */
+    bool repeated; /* it was asked before, and may have done it: no answer came */
 
     /* what it says */
     enum lk__verdict verdict;
@@ -35,16 +32,14 @@ struct lk__vote {
     /* private */
     struct lk__ballot *ballot;
     struct lk__node *node;
-    struct lk__request request;
-    bool waits; /* open, and to be asked when there is a connection */
+    struct lk__ongoing ongoing; /* its words are those of an error, or the id of who has it */
 };
 
 struct lk__ballot {
     unsigned count, majority;
-    bool dated;                                                           /* past `until_us` a server does nothing */
     /* NULL, or keeps what an answer says beside its verdict; under a connection's mu */
     void (*read)(struct lk__vote *vote, const struct lk__reply *reply);
-    int64_t until_us;                                                     /* answers are awaited so long */
+    int64_t until_us; /* answers are awaited so long, and past it a server does nothing */
     struct lk__parker parker;
     struct lk__vote votes[LK__QUORUM_MAX];
 };
@@ -53,7 +48,7 @@ struct lk__ballot {
 void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms);
 /* One server is not to be asked, for that reason. */
 void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code);
-/* It is asked only if it is this very run that is met there, however often; else its code is ESTALE. Of a dated ballot. */
+/* It is asked only if it is this very run that is met there, however often; else its code is ESTALE. */
 void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run);
 void lk__ballot_ask(struct lk__ballot *ballot);
 /* Until `enough` says so, no vote is open, or the time is over. */

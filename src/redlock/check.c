@@ -18,7 +18,7 @@ int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
     lk__ballot_begin(&ballot, object->client, object->client->options->command_timeout_ms);
     for (unsigned i = 0; i < ballot.count; i++) {
         ballot.votes[i].command = lk__redlock_command(object, &lk__lua_lock_check, NULL);
-        ballot.votes[i].sent.id = quorum->parts[i]->id;
+        ballot.votes[i].call.sent.id = quorum->parts[i]->id;
     }
     lk__ballot_ask(&ballot);
     lk__ballot_await(&ballot, decided);

@@ -36,12 +36,12 @@ static const char *most_common(const struct lk__ballot *ballot)
     const char *common = "";
     unsigned most = 0;
     for (unsigned i = 0; i < ballot->count; i++) {
-        const char *holder = ballot->votes[i].text;
+        const char *holder = ballot->votes[i].ongoing.says;
         size_t length = common_length(holder);
         unsigned same = 0;
         for (unsigned j = 0; j < ballot->count; j++)
-            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) && common_length(ballot->votes[j].text) == length &&
-                    strncmp(ballot->votes[j].text, holder, length) == 0;
+            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) && common_length(ballot->votes[j].ongoing.says) == length &&
+                    strncmp(ballot->votes[j].ongoing.says, holder, length) == 0;
         if (lk__vote_says(&ballot->votes[i], LK__TAKEN) && same > most) {
             most = same;
             common = holder;

@@ -6,29 +6,30 @@
  */
 #include "redlock/redlock.h"
 
-static void read_release(struct lk__vote *vote, const struct lk__reply *reply)
+/* Did it do it? A copy of this release may have done so before. */
+static unsigned count_done(const struct lk__ballot *ballot)
 {
-    (void)reply;
-    if (vote->repeated) /* a copy of this release may have done it */
-        vote->verdict = LK__DONE;
+    unsigned done = lk__ballot_count(ballot, LK__DONE);
+    for (unsigned i = 0; i < ballot->count; i++)
+        done += ballot->votes[i].repeated && lk__vote_says(&ballot->votes[i], LK__GONE);
+    return done;
 }
 
 static bool decided(const struct lk__ballot *ballot)
 {
-    unsigned done = lk__ballot_count(ballot, LK__DONE);
+    unsigned done = count_done(ballot);
     return done >= ballot->majority || done + lk__ballot_open(ballot) < ballot->majority;
 }
 
 /* Of a part that is not there any more nothing is left to release, unless it is doubted: see lk__lease_end(). */
 static void ask(const struct lk__quorum *quorum, struct lk__ballot *ballot)
 {
-    ballot->read = read_release;
     for (unsigned i = 0; i < quorum->count; i++) {
         struct lk__lease *part = quorum->parts[i];
         if (!lk__lease_end(part, NULL))
             continue;
         ballot->votes[i].command = part->release.command;
-        ballot->votes[i].sent = lk__outboxentry_sent(&part->release);
+        ballot->votes[i].call.sent = lk__outboxentry_sent(&part->release);
     }
     lk__ballot_ask(ballot);
     lk__ballot_await(ballot, decided);
@@ -47,7 +48,7 @@ static unsigned tell_again(lk_client_t *client, const struct lk__quorum *quorum,
         bool told = vote->state == LK__VOTE_CAST && vote->code == 0;
         untold += !told;
         if (told)
-            lk__lease_released(part, (struct lk__date){ vote->request.answer.server_us, vote->request.epoch });
+            lk__lease_released(part, (struct lk__date){ vote->call.answer.server_us, vote->call.epoch });
         else
             lk__outbox_send(&client->dog, &part->release, end_us);
     }
@@ -66,7 +67,7 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     lk__object_gaveback(object, hold);
     lk__ballot_begin(&ballot, client, client->options->command_timeout_ms);
     ask(whole->quorum, &ballot);
-    unsigned done = lk__ballot_count(&ballot, LK__DONE);
+    unsigned done = count_done(&ballot);
     lk__ballot_close(&ballot);
     unsigned untold = tell_again(client, whole->quorum, &ballot, end_us);
     lk__ballot_end(&ballot);

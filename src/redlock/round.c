@@ -93,12 +93,12 @@ static bool decided(const struct lk__ballot *ballot)
 static void ask(struct round *round)
 {
     struct lk__ballot *ballot = &round->ballot;
-    ballot->dated = true;
     ballot->read = read_grant;
     for (unsigned i = 0; i < ballot->count; i++) {
         struct lk__vote *vote = &ballot->votes[i];
         vote->command = lk__redlock_command(round->object, &lk__lua_lock_acquire, &round->args);
-        vote->sent.id = round->quorum->parts[i]->id;
+        vote->call.sent.id = round->quorum->parts[i]->id;
+        vote->call.sent.terms = "0 0 0"; /* a redlock does not queue */
         if (!may_vote(round, vote))
             lk__ballot_leaveout(ballot, i, ESTALE);
     }
@@ -142,14 +142,13 @@ static int fence(struct round *round)
     struct lk__ballot second;
     const struct lk__redlock_fence_args args = { .largest = (int64_t)largest_token(&round->ballot) };
     lk__ballot_begin(&second, round->object->client, round->plan->node_timeout_ms);
-    second.dated = true;
     for (unsigned i = 0; i < second.count; i++) {
         if (!lk__vote_says(&round->ballot.votes[i], LK__GRANTED))
             continue;
         second.votes[i].command = (struct lk__command){ .script = &lk__lua_redlock_fence,
                                                         .keys = &lk__redlock_block(round->object)->fence,
                                                         .args = &args };
-        second.votes[i].sent.id = round->quorum->parts[i]->id;
+        second.votes[i].call.sent.id = round->quorum->parts[i]->id;
     }
     lk__ballot_ask(&second);
     lk__ballot_await(&second, fence_decided);
@@ -164,7 +163,7 @@ static int fence(struct round *round)
 /* Until when a server is certain to have what it was asked for. */
 static int64_t good_until(const struct round *round, const struct lk__vote *vote)
 {
-    return lk__lease_validuntil(&round->hold->lease, vote->request.sent_us, round->plan->asked_ms);
+    return lk__lease_validuntil(&round->hold->lease, vote->call.sent_us, round->plan->asked_ms);
 }
 
 static void limit_hold(const struct lk__plan *plan, struct lk__lease *lease, int64_t now_us)
@@ -187,7 +186,7 @@ static bool is_doubtful(const struct lk__vote *vote)
 /* A copy of what was asked may still come. */
 static void expect_late(struct lk__lease *part, const struct lk__vote *vote)
 {
-    part->release.past = vote->until;
+    part->release.past = vote->call.until;
     part->release.flags |= LK__SENT_AGAIN;
 }
 
@@ -196,10 +195,10 @@ static int64_t first_renewal(const struct round *round, const struct lk__lease *
 {
     int64_t third_us = round->plan->lease_ms * 1000 / 3;
     if (part->doubted)
-        return vote->until.here_us + 1000;
+        return vote->call.until.here_us + 1000;
     if (round->plan->fixed || part->reason == LK_REASON_MAX_HOLD)
         return LK__NEVER;
-    return vote->request.sent_us + third_us - (int64_t)lk__random_below((uint64_t)third_us / 10 + 1);
+    return vote->call.sent_us + third_us - (int64_t)lk__random_below((uint64_t)third_us / 10 + 1);
 }
 
 static void take_parts(struct round *round, int64_t now_us)
@@ -213,7 +212,7 @@ static void take_parts(struct round *round, int64_t now_us)
         limit_hold(round->plan, part, now_us);
         if (part->doubted || vote->repeated)
             expect_late(part, vote);
-        part->epoch = vote->request.epoch;
+        part->epoch = vote->call.epoch;
         lk__lease_take(part, good_until(round, vote), first_renewal(round, part, vote));
     }
 }

@@ -8,15 +8,6 @@
 #include "quorum.h"
 #include "redlock/ballot.h"
 
-static bool read_check(struct lk__vote *vote, const struct lk__reply *reply)
-{
-    struct lk__answer answer;
-    if (!lk__lock_check_read(reply, &answer))
-        return false;
-    vote->verdict = answer.verdict;
-    return true;
-}
-
 static bool all_said(const struct lk__ballot *ballot)
 {
     return lk__ballot_open(ballot) == 0;
@@ -27,11 +18,9 @@ static void bind_all(struct lk__ballot *ballot, lk_client_t *client, const struc
 {
     struct lk__peerinfo run;
     lk__ballot_begin(ballot, client, 30000);
-    ballot->dated = true;
-    ballot->read = read_check;
     for (unsigned i = 0; i < ballot->count; i++) {
         ballot->votes[i].command = *command;
-        ballot->votes[i].sent.id = "nobody";
+        ballot->votes[i].call.sent.id = "nobody";
         lk__conn_peer(&ballot->votes[i].node->lanes[LK__LANE_COMMANDS], &run);
         lk__ballot_bind(&ballot->votes[i], &run);
     }
@@ -50,7 +39,7 @@ static bool are_met(lk_redlock_t *r, const struct lk__vote *vote)
     struct lk__peerinfo run;
     int rc = lk_redlock_info(r, &info);
     lk__conn_peer(&vote->node->lanes[LK__LANE_COMMANDS], &run);
-    return rc == 0 && info.answered == 3 && run.epoch != vote->run;
+    return rc == 0 && info.answered == 3 && run.epoch != vote->call.run;
 }
 
 static void a_run_that_came_meanwhile_is_not_asked(struct world *w)
@@ -77,7 +66,7 @@ static void a_run_that_came_meanwhile_is_not_asked(struct world *w)
     lk__ballot_end(&ballot);
 
     bind_all(&ballot, client, &command);
-    ballot.votes[1].run = 0; /* as if nobody had been met there before */
+    ballot.votes[1].call.run = 0; /* as if nobody had been met there before */
     ask_all(&ballot);
     assert_int_equal(LK__VOTE_NONE, ballot.votes[1].state);
     assert_true(lk__vote_says(&ballot.votes[0], LK__GONE) && lk__vote_says(&ballot.votes[2], LK__GONE));
