@@ -52,14 +52,12 @@ static void refused(struct lk__hub *hub, struct lk__line *line, uint64_t questio
     if (subscription == NULL)
         return; /* a ping, or a subscription that was withdrawn */
     char says[LK__ERRMSG_MAX];
-    bool passes, asking;
-    struct lk__cluster *cluster = line->node->cluster;
-    if (cluster != NULL &&
-        (lk__cluster_redirect(cluster, line->node, reply, &asking) || lk__reply_is(reply, "MOVED"))) {
+    struct lk__judged judged = lk__judge_error(line->node, reply);
+    if (judged.elsewhere) {
         lk__hub_move(hub, subscription);
         return;
     }
-    lk__reply_error(reply, &passes);
+    bool passes = judged.ruling == LK__PASSES;
     lk__hub_setstate(hub, subscription, passes ? LK__SUBSCRIPTION_NEW : LK__SUBSCRIPTION_REFUSED);
     if (passes) {
         back_off(hub->options, line);
@@ -135,7 +133,7 @@ static bool take_unasked(struct lk__hub *hub, struct lk__line *line, const struc
         dropped(hub, line, lk__reply_text(reply, 1));
         return true;
     }
-    if (!lk__reply_is(reply, "MOVED") || !lk__told_redirect(lk__reply_text(reply, 0), &slot, host, &port))
+    if (reply->type != LK__ERROR || !lk__told_redirect(lk__reply_text(reply, 0), &slot, host, &port))
         return false;
     if (channel == NULL)
         lk__conn_reset(&line->node->lanes[LK__LANE_MESSAGES], line->connects,

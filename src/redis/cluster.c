@@ -155,20 +155,14 @@ void lk__cluster_doubt(struct lk__cluster *cluster, bool lasting)
     ask_at(cluster, due_us > now_us ? due_us : now_us);
 }
 
-bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *from, const struct lk__reply *error,
-                          bool *asking)
+bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *from, const char *says, bool moved)
 {
     unsigned slot;
     char host[256];
     int port;
-    bool moved = lk__reply_is(error, "MOVED"), ask = lk__reply_is(error, "ASK");
-    if (is_quorum(cluster))
-        return false;
-    if (lk__reply_is(error, "CLUSTERDOWN"))
-        lk__cluster_doubt(cluster, true);
-    if ((!moved && !ask) || !lk__told_redirect(lk__reply_text(error, 0), &slot, host, &port))
-        return false;
     bool changed = false;
+    if (!lk__told_redirect(says, &slot, host, &port))
+        return false;
     lk__mu_lock(&cluster->mu);
     unsigned number = find_place(cluster, host[0] != '\0' ? host : from->server.options.servers[0].host, port);
     if (number != 0 && moved)
@@ -180,7 +174,6 @@ bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *fr
         atomic_fetch_add(&cluster->version, 1);
     if (changed || number == 0)
         lk__cluster_doubt(cluster, number == 0);
-    *asking = ask && number != 0;
     return number != 0;
 }
 

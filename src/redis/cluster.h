@@ -53,11 +53,10 @@ unsigned lk__cluster_ownerof(const struct lk__cluster *cluster, unsigned slot);
 unsigned lk__cluster_version(const struct lk__cluster *cluster);
 
 /*
- * MOVED or ASK, said by `from`: what was refused is to be sent again, to where lk__cluster_node() says now. False: it says
- * nothing of that, or names a node that was not met yet, which is looked for.
+ * `from` said MOVED, or ASK: what was refused is to be sent again, to where lk__cluster_node() says now. False: it names a node
+ * that was not met yet, which is looked for, or none.
  */
-bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *from, const struct lk__reply *error,
-                          bool *asking);
+bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *from, const char *says, bool moved);
 /* The map may be wrong: it is asked for soon; `lasting`: and again and again for a while, as somebody is to be replaced. */
 void lk__cluster_doubt(struct lk__cluster *cluster, bool lasting);
 

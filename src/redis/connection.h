@@ -101,7 +101,8 @@ enum lk__ruling {
 struct lk__judged {
     enum lk__ruling ruling;
     int code;               /* of all but ANSWER and AGAIN: what the request ends with, if that is its end */
-    bool elsewhere;         /* of AGAIN and PASSES: another node has the key */
+    bool elsewhere;         /* of AGAIN and PASSES: another node has the key ... */
+    bool ask;               /* ... and takes it from who says ASKING */
     bool half;              /* of all but ANSWER and AGAIN: it may have been done, or a part of it */
     bool scattered;         /* of PASSES: the cluster moves some of its keys */
     bool uncovered;         /* of REFUSED: access rules do not cover one of its keys */

@@ -15,24 +15,13 @@ static bool is_unbegun(const struct lk__reply *error)
     return lk__reply_is(error, "NOPERM") && strstr(says, " key") != NULL && strstr(says, "script") == NULL;
 }
 
-/* MOVED and ASK of a cluster. False: it says no such thing. */
-static bool is_sent_elsewhere(struct lk__request *request, const struct lk__reply *error, struct lk__judged *judged)
+/* MOVED and ASK of a cluster: it goes again to where that says, or a little later. */
+static struct lk__judged send_elsewhere(struct lk__node *at, const struct lk__reply *error)
 {
-    struct lk__node *at = lk__request_node(request);
-    bool asking = false;
-    if (at->cluster == NULL || at->server.options.quorum)
-        return false;
-    bool told = lk__cluster_redirect(at->cluster, at, error, &asking);
-    if (!told && !lk__reply_is(error, "MOVED") && !lk__reply_is(error, "ASK"))
-        return false;
-    if (told && ++request->hops <= LK__HOPS_MAX) {
-        *judged = (struct lk__judged){ .ruling = LK__AGAIN, .elsewhere = true };
-        request->manner = asking ? LK__BY_ASKING : LK__BY_SHA1;
-        return true;
-    }
-    request->hops = 0;
-    *judged = (struct lk__judged){ .ruling = LK__PASSES, .code = ENOTCONN, .elsewhere = true };
-    return true;
+    bool ask = lk__reply_is(error, "ASK"), met = lk__cluster_redirect(at->cluster, at, lk__reply_text(error, 0), !ask);
+    return (struct lk__judged){
+        .ruling = met ? LK__AGAIN : LK__PASSES, .code = ENOTCONN, .elsewhere = true, .ask = ask && met
+    };
 }
 
 /* Where there is one server alone, MASTERDOWN may pass before another master is found. */
@@ -42,10 +31,28 @@ static bool is_no_master(const struct lk__node *at, const struct lk__reply *erro
            (lk__reply_is(error, "MASTERDOWN") && lk__options_failover(&at->server.options));
 }
 
+struct lk__judged lk__judge_error(struct lk__node *at, const struct lk__reply *error)
+{
+    struct lk__judged judged = { .scattered = lk__reply_is(error, "TRYAGAIN"),
+                                 .wrong_type = lk__reply_is(error, "WRONGTYPE"),
+                                 .no_master = is_no_master(at, error),
+                                 .uncovered = is_unbegun(error) };
+    bool passes, clustered = at->cluster != NULL && !at->server.options.quorum;
+    if (clustered && (lk__reply_is(error, "MOVED") || lk__reply_is(error, "ASK")))
+        return send_elsewhere(at, error);
+    if (clustered && lk__reply_is(error, "CLUSTERDOWN"))
+        lk__cluster_doubt(at->cluster, true);
+    judged.code = lk__reply_error(error, &passes);
+    judged.ruling = passes ? LK__PASSES : LK__REFUSED;
+    judged.half = lk__reply_ishalf(error) || ((judged.code == EACCES || judged.code == EPROTO) &&
+                                              !lk__reply_is(error, "NOSCRIPT") && !judged.uncovered);
+    return judged;
+}
+
 static struct lk__judged judge(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__judged judged = { .ruling = LK__ANSWER };
-    bool passes, unknown = lk__reply_is(reply, "NOSCRIPT"), as_text = request->manner != LK__BY_SHA1;
+    bool as_text = request->manner != LK__BY_SHA1;
     request->manner = LK__BY_SHA1; /* another one is good for one request */
     if (reply->type != LK__ERROR) {
         request->hops = 0;
@@ -53,20 +60,17 @@ static struct lk__judged judge(struct lk__request *request, const struct lk__rep
             judged = (struct lk__judged){ .ruling = LK__SENSELESS, .code = EPROTO, .half = true };
         return judged;
     }
-    if (unknown && !as_text) {
+    if (lk__reply_is(reply, "NOSCRIPT") && !as_text) {
         request->manner = LK__BY_TEXT;
         return (struct lk__judged){ .ruling = LK__AGAIN };
     }
-    if (is_sent_elsewhere(request, reply, &judged))
-        return judged;
-    judged.code = lk__reply_error(reply, &passes);
-    judged.ruling = passes ? LK__PASSES : LK__REFUSED;
-    judged.scattered = lk__reply_is(reply, "TRYAGAIN");
-    judged.wrong_type = lk__reply_is(reply, "WRONGTYPE");
-    judged.no_master = is_no_master(lk__request_node(request), reply);
-    judged.uncovered = is_unbegun(reply);
-    judged.half = lk__reply_ishalf(reply) ||
-                  ((judged.code == EACCES || judged.code == EPROTO) && !unknown && !judged.uncovered);
+    judged = lk__judge_error(lk__request_node(request), reply);
+    if (judged.ruling == LK__AGAIN && ++request->hops > LK__HOPS_MAX)
+        judged.ruling = LK__PASSES;
+    if (judged.ruling == LK__AGAIN && judged.ask)
+        request->manner = LK__BY_ASKING;
+    if (judged.ruling != LK__AGAIN && judged.elsewhere)
+        request->hops = 0;
     return judged;
 }
 

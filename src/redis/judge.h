@@ -15,6 +15,9 @@ enum { LK__SAYS_MAX = 192 /* of an error's words, room enough */ };
 /* Its answer is judged when it comes, and copied into `reply`; NULL: it is not. `parker`: where its thread waits, or NULL. */
 void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
 
+/* What an error of `at` means, also of a subscription. A cluster's map follows what it says. Takes no lock of a connection. */
+struct lk__judged lk__judge_error(struct lk__node *at, const struct lk__reply *error);
+
 /*
  * The take() of all requests: judge the answer. Keeps in the request what it means, how it goes next, and how often it was told
  * to go elsewhere. Takes no lock of a connection.

@@ -135,7 +135,9 @@ bool lk__told_slots(struct lk__told *told, unsigned *first, unsigned *last)
 bool lk__told_redirect(const char *says, unsigned *slot, char host[HOST_MAX + 1], int *port)
 {
     size_t length;
-    next_word(&says, &length);
+    const char *word = next_word(&says, &length);
+    if (strncmp(word, "MOVED ", 6) != 0 && strncmp(word, "ASK ", 4) != 0)
+        return false;
     const char *number = next_word(&says, &length);
     char *end;
     unsigned long which = strtoul(number, &end, 10);
