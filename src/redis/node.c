@@ -27,8 +27,8 @@ int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct
     node->cluster = NULL;
     node->underway = (struct lk__underway){ 0 };
     node->absence = node->taught = 0;
-    lk__list_init(&node->underway.own);
-    lk__list_init(&node->underway.beside);
+    lk__list_init(&node->underway.own.requests);
+    lk__list_init(&node->underway.beside.requests);
     node->lane_count = options->wait_replicas > 0 ? LK__LANES : LK__LANE_GRANTS;
     for (int lane = 0; lane < node->lane_count; lane++) {
         struct lk__conn *conn = &node->lanes[lane];

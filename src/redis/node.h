@@ -23,12 +23,17 @@ enum lk__lane { LK__LANE_RENEWALS, LK__LANE_COMMANDS, LK__LANE_MESSAGES, LK__LAN
 /* Requests of a lane that may be under way at once, a power of two; one is kept for an ECHO. */
 enum { LK__REQUESTS_MAX = 1024 };
 
-/* What the watchdog has under way with a node: its own, under its mutex. */
+/* Requests of the watchdog on a lane of a node: its own, under its mutex. */
+struct lk__flight {
+    struct lk__link requests; /* the oldest first */
+    size_t bytes;
+    unsigned count;
+};
+
+/* What it has under way with a node. */
 struct lk__underway {
-    struct lk__link own;    /* requests on the lane for renewals, the oldest first ... */
-    struct lk__link beside; /* ... and on the lane of the callers */
-    size_t own_bytes, beside_bytes;
-    unsigned own_count, beside_count;
+    struct lk__flight own, beside;    /* on the lane for renewals, and on the one of the callers */
+    enum lk__lane lane;               /* where the next one goes */
     bool unsent;                      /* some renewal found neither lane up */
     unsigned long long connects_seen; /* the watchdog's thread only */
     unsigned epoch;                   /* of the server that the lane for renewals is up to, or was; 0: none yet */

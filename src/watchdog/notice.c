@@ -89,13 +89,6 @@ static void put_up(struct lk__watchdog *dog, struct lk__notesheet *sheet, int64_
     sheet->manner = LK__BY_SHA1;
 }
 
-/* Do others have to be answered first? */
-static bool is_heldup(struct lk__watchdog *dog, const struct lk__notesheet *sheet)
-{
-    assert(lk__mu_held(&dog->mu));
-    return lk__window_isempty(&dog->window) || lk__window_isfull(dog, sheet->at);
-}
-
 void lk__notice_serve(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -106,7 +99,7 @@ void lk__notice_serve(struct lk__watchdog *dog, int64_t now_us)
         if (sheet->inflight)
             continue;
         look_where(sheet, lk__node_for(dog->node, &command, sheet->manner == LK__BY_ASKING), now_us);
-        if (sheet->due_us <= now_us && !is_heldup(dog, sheet))
+        if (sheet->due_us <= now_us && !lk__window_isfull(dog, sheet->at))
             put_up(dog, sheet, now_us);
     }
 }
@@ -118,7 +111,7 @@ int64_t lk__notice_dueat(struct lk__watchdog *dog)
     int64_t due_us = LK__NEVER;
     for (unsigned i = 0; notice != NULL && i < notice->count; i++) {
         const struct lk__notesheet *sheet = &notice->sheets[i];
-        if (!sheet->inflight && sheet->due_us < due_us && !is_heldup(dog, sheet))
+        if (!sheet->inflight && sheet->due_us < due_us && !lk__window_isfull(dog, sheet->at))
             due_us = sheet->due_us;
     }
     return due_us;
@@ -136,7 +129,7 @@ void lk__notice_over(struct lk__watchdog *dog, const struct lk__inflight *inflig
 static bool is_there(struct lk__watchdog *dog, const struct lk__notesheet *sheet)
 {
     assert(lk__mu_held(&dog->mu));
-    return (sheet->hangs || sheet->inflight) && !is_heldup(dog, sheet) &&
+    return (sheet->hangs || sheet->inflight) && !lk__window_isfull(dog, sheet->at) &&
            sheet->connects == lk__node_connects(sheet->at, LK__LANE_RENEWALS) &&
            lk__node_isup(sheet->at, LK__LANE_RENEWALS);
 }

@@ -171,9 +171,7 @@ bool lk__outbox_isheldup(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer = lk__heap_first(&dog->outbox.heap);
-    if (timer == NULL || lk__window_isempty(&dog->window))
-        return true;
-    return lk__window_isfull(dog, node_of(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer)));
+    return timer == NULL || lk__window_isfull(dog, node_of(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer)));
 }
 
 /* Its node of several has too much to answer; others are not to wait for that. */

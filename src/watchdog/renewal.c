@@ -135,7 +135,7 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
     const struct lk__item *first = &batch->items.each[0];
     const struct lk__command command = { .script = batch->first->renewal, .keys = first->keys, .args = first->args };
     int64_t lasts_us = dog->options->command_timeout_ms * 1000;
-    struct lk__date deadline = lk__conn_until(&batch->at->lanes[lk__window_lane(dog, batch->at)], now_us, lasts_us).date;
+    struct lk__date deadline = lk__conn_until(&batch->at->lanes[batch->at->underway.lane], now_us, lasts_us).date;
     struct lk__sent sent = { .id = first->id,
                              .lease_ms = first->lease_ms,
                              .deadline_us = deadline.us,

@@ -48,13 +48,20 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-/* Did a lane come up since the last look? */
+/*
+ * Did a lane come up since the last look? What is sent from now on goes by the lane for renewals, or while that is not up by the
+ * one of the callers, on which replicas acknowledge it likewise. A server at its limit of clients would otherwise grant leases
+ * that cannot be renewed.
+ */
 static bool came_up(const struct lk__watchdog *dog, struct lk__node *at)
 {
     struct lk__underway *underway = &at->underway;
+    enum lk__lane beside = dog->options->wait_replicas > 0 ? LK__LANE_GRANTS : LK__LANE_COMMANDS;
     unsigned long long connects = lk__node_connects(at, LK__LANE_RENEWALS);
-    bool up =
-        connects != underway->connects_seen || (underway->unsent && lk__node_isup(at, lk__window_besidelane(dog)));
+    bool own_up = lk__node_isup(at, LK__LANE_RENEWALS);
+    bool beside_up = (underway->unsent || !own_up) && lk__node_isup(at, beside);
+    bool up = connects != underway->connects_seen || (underway->unsent && beside_up);
+    underway->lane = beside_up && !own_up ? beside : LK__LANE_RENEWALS;
     if (connects != underway->connects_seen) {
         struct lk__peerinfo peer;
         lk__conn_peer(&at->lanes[LK__LANE_RENEWALS], &peer);

@@ -78,41 +78,29 @@ void lk__watchdog_free(struct lk__watchdog *dog, void *memory, size_t size)
     lk__free(KEEPS ? atomic_exchange(&dog->kept, memory) : memory);
 }
 
-enum lk__lane lk__window_besidelane(const struct lk__watchdog *dog)
-{
-    return dog->options->wait_replicas > 0 ? LK__LANE_GRANTS : LK__LANE_COMMANDS;
-}
-
 bool lk__inflight_isalone(const struct lk__watchdog *dog, const struct lk__inflight *inflight)
 {
     return dog->options->wait_replicas > 0 && !inflight->request.acknowledged;
 }
 
-/*
- * The lane for renewals, or while that is not up the one of the callers. A server at its limit of clients would
- * otherwise grant leases that cannot be renewed.
- */
-enum lk__lane lk__window_lane(struct lk__watchdog *dog, struct lk__node *at)
+static struct lk__flight *flight_of(struct lk__node *at)
 {
-    assert(lk__mu_held(&dog->mu));
-    enum lk__lane beside = lk__window_besidelane(dog);
-    bool own = lk__node_isup(at, LK__LANE_RENEWALS) || !lk__node_isup(at, beside);
-    return own ? LK__LANE_RENEWALS : beside;
+    return at->underway.lane == LK__LANE_RENEWALS ? &at->underway.own : &at->underway.beside;
 }
 
 /* One of several nodes has no more than half of the slots, so that others are served while it does not answer. */
 bool lk__window_isfull(struct lk__watchdog *dog, struct lk__node *at)
 {
     assert(lk__mu_held(&dog->mu));
-    const struct lk__window *window = &dog->window;
     const struct lk__underway *underway = &at->underway;
-    if (lk__window_isempty(window))
+    const struct lk__flight *flight = flight_of(at);
+    if (lk__window_isempty(&dog->window))
         return true;
-    if (at->cluster != NULL && underway->own_count + underway->beside_count >= LK__WINDOW_SLOTS / 2)
+    if (at->cluster != NULL && underway->own.count + underway->beside.count >= LK__WINDOW_SLOTS / 2)
         return true;
-    if (lk__window_lane(dog, at) == LK__LANE_RENEWALS)
-        return underway->own_bytes >= LK__RENEWALS_BYTES;
-    return underway->beside_count >= BESIDE_MOST || underway->beside_bytes >= BESIDE_BYTES;
+    if (underway->lane == LK__LANE_RENEWALS)
+        return flight->bytes >= LK__RENEWALS_BYTES;
+    return flight->count >= BESIDE_MOST || flight->bytes >= BESIDE_BYTES;
 }
 
 int64_t lk__window_fastest(const struct lk__watchdog *dog)
@@ -169,43 +157,34 @@ struct lk__inflight *lk__window_slot(struct lk__watchdog *dog, enum lk__manner m
     return inflight;
 }
 
-/* Does it go by the lane for renewals? */
-static bool is_own(const struct lk__inflight *inflight)
-{
-    return inflight->request.conn == &lk__request_node(&inflight->request)->lanes[LK__LANE_RENEWALS];
-}
-
 int lk__window_send(struct lk__watchdog *dog, struct lk__node *at, struct lk__inflight *inflight,
                     const struct lk__command *command, const struct lk__sent *sent)
 {
     assert(lk__mu_held(&dog->mu));
-    int rc = lk__conn_send(&at->lanes[lk__window_lane(dog, at)], &inflight->request, command, sent);
+    int rc = lk__conn_send(&at->lanes[at->underway.lane], &inflight->request, command, sent);
     if (rc != 0)
         return rc;
-    struct lk__underway *underway = &at->underway;
-    bool own = is_own(inflight);
-    if (!own)
+    if (at->underway.lane != LK__LANE_RENEWALS)
         lk__node_want(at, LK__LANE_RENEWALS);
+    struct lk__flight *flight = inflight->flight = flight_of(at);
     lk__list_remove(&inflight->link);
-    lk__list_append(own ? &underway->own : &underway->beside, &inflight->link);
-    *(own ? &underway->own_bytes : &underway->beside_bytes) += inflight->request.size;
-    *(own ? &underway->own_count : &underway->beside_count) += 1;
+    lk__list_append(&flight->requests, &inflight->link);
+    flight->bytes += inflight->request.size;
+    flight->count++;
     dog->window.leases += inflight->count;
     return 0;
 }
 
-static struct lk__inflight *oldest_of(const struct lk__link *list)
+static struct lk__inflight *oldest_of(const struct lk__flight *flight)
 {
-    struct lk__link *link = lk__list_first(list);
+    struct lk__link *link = lk__list_first(&flight->requests);
     return link != NULL ? LK__CONTAINER(link, struct lk__inflight, link) : NULL;
 }
 
 static struct lk__inflight *free_slot(struct lk__window *window, struct lk__inflight *inflight)
 {
-    struct lk__underway *underway = &lk__request_node(&inflight->request)->underway;
-    bool own = is_own(inflight);
-    *(own ? &underway->own_bytes : &underway->beside_bytes) -= inflight->request.size;
-    *(own ? &underway->own_count : &underway->beside_count) -= 1;
+    inflight->flight->bytes -= inflight->request.size;
+    inflight->flight->count--;
     window->leases -= inflight->count;
     if (atomic_load(&inflight->request.state) == LK__ANSWERED)
         window->took_us[window->timed++ % LK__WINDOW_TIMED] = lk__now_us() - inflight->request.sent_us;
@@ -248,7 +227,7 @@ struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
     struct lk__inflight *inflight = NULL;
     struct lk__node *at;
     for (unsigned n = 0; inflight == NULL && (at = lk__node_nth(dog->node, n)) != NULL; n++)
-        inflight = oldest_of(lk__list_empty(&at->underway.own) ? &at->underway.beside : &at->underway.own);
+        inflight = oldest_of(at->underway.own.count == 0 ? &at->underway.beside : &at->underway.own);
     if (inflight == NULL)
         return NULL;
     lk__request_abandon(&inflight->request);

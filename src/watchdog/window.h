@@ -17,7 +17,8 @@ struct lk__watchdog;
 
 /* A slot for one request: renewals of one lease or several, the command of an outbox entry, or a notice. */
 struct lk__inflight {
-    struct lk__link link; /* under dog->mu: in idle of the window, own or beside of a node */
+    struct lk__link link; /* under dog->mu: in idle of the window, or a flight of a node */
+    struct lk__flight *flight;
     struct lk__request request;
     unsigned count; /* leases of a renewal */
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
@@ -79,10 +80,5 @@ struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog);
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
 /* The oldest request on a node's lane of the callers, which may read its answer; or NULL. */
 struct lk__request *lk__window_beside(const struct lk__watchdog *dog, const struct lk__node *at);
-
-/* That lane: replicas acknowledge renewals on either one, or on none. */
-enum lk__lane lk__window_besidelane(const struct lk__watchdog *dog);
-/* The lane for the next request. */
-enum lk__lane lk__window_lane(struct lk__watchdog *dog, struct lk__node *at);
 
 #endif
