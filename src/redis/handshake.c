@@ -29,16 +29,6 @@ static int complain(const struct talk *talk, int code, const char *what, const c
     return lk__talk_fail(&talk->on, code, what, detail);
 }
 
-/* 0, or the code of an error where there must be none. */
-static int judge(const struct talk *talk, const struct lk__reply *reply, const char *what)
-{
-    bool retry;
-    if (reply->type != LK__ERROR)
-        return 0;
-    int code = lk__reply_error(reply, &retry);
-    return complain(talk, code, what, lk__reply_text(reply, 0));
-}
-
 /* Fail because rights are missing that all objects need. */
 static int lacks(const struct talk *talk, const char *rights)
 {
@@ -59,20 +49,17 @@ static int on_auth(const struct talk *talk, const struct lk__reply *reply)
 
 static int on_select(const struct talk *talk, const struct lk__reply *reply)
 {
-    int rc = judge(talk, reply, "the server refuses the database");
+    int rc = lk__talk_judge(&talk->on, reply, "the server refuses the database");
     return rc == EPROTO ? EINVAL : rc;
 }
 
 static int on_role(const struct talk *talk, const struct lk__reply *reply)
 {
-    bool retry;
-    if (reply->type == LK__ERROR) {
-        int code = lk__reply_error(reply, &retry);
-        /* Without the right to ask, the first script finds out. */
-        return code == EACCES && lk__reply_is(reply, "NOPERM")
-                   ? 0
-                   : judge(talk, reply, "the server does not tell its role");
-    }
+    if (lk__reply_is(reply, "NOPERM"))
+        return 0; /* without the right to ask, the first script finds out */
+    int rc = lk__talk_judge(&talk->on, reply, "the server does not tell its role");
+    if (rc != 0)
+        return rc;
     if (reply->type != LK__ARRAY || lk__reply_text(reply, 0)[0] == '\0')
         return complain(talk, EPROTO, "what answers is no Redis server", "");
     talk->info->replica = strcmp(lk__reply_text(reply, 0), "master") != 0;
@@ -104,7 +91,7 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
         return talk->inspect
                    ? 0
                    : lacks(talk, "+time"); /* with `inspect` it is told together with all other missing rights */
-    int rc = judge(talk, reply, "the server does not tell the time");
+    int rc = lk__talk_judge(&talk->on, reply, "the server does not tell the time");
     if (rc != 0)
         return rc;
     if (!lk__talk_time(reply, &talk->info->server_us))
@@ -246,14 +233,16 @@ static int on_config(const struct talk *talk, const struct lk__reply *reply)
 /* May this user have replicas acknowledge anything? Of none that is done at once. */
 static int on_wait(const struct talk *talk, const struct lk__reply *reply)
 {
-    return lk__reply_is(reply, "NOPERM") ? lacks(talk, "+wait") : judge(talk, reply, "the server does not know WAIT");
+    if (lk__reply_is(reply, "NOPERM"))
+        return lacks(talk, "+wait");
+    return lk__talk_judge(&talk->on, reply, "the server does not know WAIT");
 }
 
 static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 {
     if (lk__reply_is(reply, "NOPERM"))
         return lacks(talk, "+eval");
-    int rc = judge(talk, reply, "the server does not run the script that looks at this user's rights");
+    int rc = lk__talk_judge(&talk->on, reply, "the server does not run the script that looks at this user's rights");
     if (rc != 0)
         return rc;
     if (lk__reply_text(reply, 0)[0] != '\0' && reply->type == LK__ARRAY)
@@ -265,9 +254,9 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 /* The last answer: were all answers in their places? A server without ECHO is believed, with a warning. */
 static int on_echo(const struct talk *talk, const struct lk__reply *reply)
 {
-    bool retry = false;
-    if (reply->type == LK__ERROR && lk__reply_error(reply, &retry) != 0 && retry)
-        return judge(talk, reply, "the server does not answer ECHO");
+    int code = lk__talk_judge(&talk->on, reply, "the server does not answer ECHO");
+    if (lk__error_passes(code))
+        return code;
     talk->on.stream->no_echo = reply->type == LK__ERROR;
     if (!talk->on.stream->no_echo)
         return lk__echo_proves(reply, talk->number, NULL)

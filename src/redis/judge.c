@@ -37,13 +37,13 @@ struct lk__judged lk__judge_error(struct lk__node *at, const struct lk__reply *e
                                  .wrong_type = lk__reply_is(error, "WRONGTYPE"),
                                  .no_master = is_no_master(at, error),
                                  .uncovered = is_unbegun(error) };
-    bool passes, clustered = at->cluster != NULL && !at->server.options.quorum;
+    bool clustered = at->cluster != NULL && !at->server.options.quorum;
     if (clustered && (lk__reply_is(error, "MOVED") || lk__reply_is(error, "ASK")))
         return send_elsewhere(at, error);
     if (clustered && lk__reply_is(error, "CLUSTERDOWN"))
         lk__cluster_doubt(at->cluster, true);
-    judged.code = lk__reply_error(error, &passes);
-    judged.ruling = passes ? LK__PASSES : LK__REFUSED;
+    judged.code = lk__reply_error(error);
+    judged.ruling = lk__error_passes(judged.code) ? LK__PASSES : LK__REFUSED;
     judged.half = lk__reply_ishalf(error) || ((judged.code == EACCES || judged.code == EPROTO) &&
                                               !lk__reply_is(error, "NOSCRIPT") && !judged.uncovered);
     return judged;

@@ -83,34 +83,25 @@ bool lk__reply_ishalf(const struct lk__reply *reply)
  * which an access rule that stops a command inside a script, a node whose slot moves meanwhile, and a server at its limit
  * of clients say.
  */
-int lk__reply_error(const struct lk__reply *reply, bool *retry)
+int lk__reply_error(const struct lk__reply *reply)
 {
     static const struct {
         const char *word;
         int code;
-        bool retry;
     } table[] = {
-        { "LOADING", ENOTCONN, true },  { "BUSY", ENOTCONN, true },        { "MASTERDOWN", ENOTCONN, true },
-        { "READONLY", ENOTCONN, true }, { "MISCONF", ENOTCONN, true },     { "NOREPLICAS", ENOTCONN, true },
-        { "TRYAGAIN", ENOTCONN, true }, { "CLUSTERDOWN", ENOTCONN, true }, { "OOM", ENOSPC, true },
-        { "NOAUTH", EACCES, false },    { "WRONGPASS", EACCES, false },    { "NOPERM", EACCES, false },
-        { "MOVED", ENOTSUP, false },    { "ASK", ENOTSUP, false },         { "CROSSSLOT", ENOTSUP, false },
-        { "WRONGTYPE", EPROTO, false },
+        { "LOADING", ENOTCONN },   { "BUSY", ENOTCONN },     { "MASTERDOWN", ENOTCONN },  { "READONLY", ENOTCONN },
+        { "MISCONF", ENOTCONN },   { "TRYAGAIN", ENOTCONN }, { "CLUSTERDOWN", ENOTCONN }, { "NOREPLICAS", ENOTCONN },
+        { "NOAUTH", EACCES },      { "NOPERM", EACCES },     { "WRONGPASS", EACCES },     { "OOM", ENOSPC },
+        { "CROSSSLOT", ENOTSUP },  { "MOVED", ENOTSUP },     { "ASK", ENOTSUP },          { "WRONGTYPE", EPROTO },
     };
-    *retry = false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (lk__reply_is(reply, table[i].word)) {
-            *retry = table[i].retry;
+        if (lk__reply_is(reply, table[i].word))
             return table[i].code;
-        }
     if (strstr(lk__reply_text(reply, 0), "user executing the script") != NULL ||
         lk__reply_is(reply, "ERR ACL failure in script:")) /* Redis 8 */
         return EACCES;
-    if (strstr(lk__reply_text(reply, 0), "max number of clients") != NULL || lk__reply_ishalf(reply)) {
-        *retry = true;
-        return ENOTCONN;
-    }
-    return EPROTO;
+    bool full = strstr(lk__reply_text(reply, 0), "max number of clients") != NULL;
+    return full || lk__reply_ishalf(reply) ? ENOTCONN : EPROTO;
 }
 
 /* --- what a script answers ---------------------------------------------------------------------------------------- */

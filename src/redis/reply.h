@@ -93,8 +93,13 @@ bool lk__answer_read(const struct lk__script *script, const struct lk__reply *re
 /* Scripts answer with an array, or with a text of integers and single blanks: make that the array. Other replies stay. */
 void lk__reply_spread(struct lk__reply *reply);
 
-/* The code for an error reply; `retry` tells that nothing was done and it may work later. */
-int lk__reply_error(const struct lk__reply *reply, bool *retry);
+/* The code for an error reply. */
+int lk__reply_error(const struct lk__reply *reply);
+/* Nothing was done because of such an error, and it may work later. */
+static inline bool lk__error_passes(int code)
+{
+    return code == ENOTCONN || code == ENOSPC;
+}
 /* A script was stopped in its middle, as a key of its slot went to another node: it may work there, and passes. */
 bool lk__reply_ishalf(const struct lk__reply *reply);
 bool lk__reply_is(const struct lk__reply *reply, const char *error_code); /* "NOSCRIPT" */

@@ -18,12 +18,16 @@ int lk__talk_fail(const struct lk__talk *talk, int code, const char *what, const
 
 int lk__talk_refused(const struct lk__talk *talk, const char *what)
 {
-    bool retry;
     const struct lk__reply *reply = talk->stream->filling;
     const char *says = lk__reply_text(reply, 0);
     char word[24];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(says, " "), says);
-    return lk__talk_fail(talk, lk__reply_error(reply, &retry), what, word);
+    return lk__talk_fail(talk, lk__reply_error(reply), what, word);
+}
+
+int lk__talk_judge(const struct lk__talk *talk, const struct lk__reply *reply, const char *what)
+{
+    return reply->type == LK__ERROR ? lk__talk_fail(talk, lk__reply_error(reply), what, lk__reply_text(reply, 0)) : 0;
 }
 
 bool lk__talk_time(const struct lk__reply *reply, int64_t *server_us)

@@ -31,6 +31,8 @@ int lk__talk_fail(const struct lk__talk *talk, int code, const char *what, const
  * form, so only the code of the error is told.
  */
 int lk__talk_refused(const struct lk__talk *talk, const char *what);
+/* 0, or the code of an error where there must be none, told with its words. */
+int lk__talk_judge(const struct lk__talk *talk, const struct lk__reply *reply, const char *what);
 
 /* The moment that an answer to TIME says, if it does. */
 bool lk__talk_time(const struct lk__reply *reply, int64_t *server_us);

@@ -72,7 +72,6 @@ static uint64_t drawn(const struct lk__reply *reply)
 
 static void check_reply(const struct lk__reply *reply)
 {
-    bool retry;
     require(reply->type > LK__NONE && reply->type <= LK__ARRAY && reply->count <= LK__REPLY_MAX);
     require(reply->type == LK__ARRAY || (reply->count == 1 && reply->values[0].type == reply->type));
     require(reply->text_used <= LK__REPLY_BYTES_MAX && reply->text_used <= reply->text_capacity);
@@ -89,8 +88,7 @@ static void check_reply(const struct lk__reply *reply)
     require(lk__reply_integers(reply, integers) == (reply->type == LK__ARRAY));
     require(!lk__reply_integers(reply, integers + 1));
     require(lk__reply_text(reply, reply->count)[0] == '\0');
-    int code = lk__reply_error(reply, &retry);
-    require(code != 0 && (!retry || code == ENOTCONN || code == ENOSPC));
+    require(lk__reply_error(reply) != 0);
 }
 
 struct on_message {
