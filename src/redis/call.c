@@ -117,7 +117,7 @@ static int send_it(struct lk__ongoing *call, int64_t until_us)
 {
     for (;; call->waited = true) {
         if (call->resume_us > lk__now_us())
-            lk__parker_park(call->request.waiting.parker, lesser(call->resume_us, until_us));
+            lk__parker_park(&call->parker, lesser(call->resume_us, until_us));
         if (is_over(call) || (call->waited && !call->unsure && is_nearly_over(call)))
             return unreachable(call, ENOTCONN);
         if (call->resume_us > lk__now_us() && lk__now_us() >= until_us)
@@ -264,7 +264,7 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
                                   .code = EINPROGRESS };
     call->spare_us = lesser(call->hard_us - now_us, timeout_us) / 8;
     lk__parker_init(&call->parker);
-    lk__request_init(&call->request, told->parker != NULL ? told->parker : &call->parker, told->reply);
+    lk__request_init(&call->request, &call->parker, told->reply);
     if (told->take != NULL)
         call->request.take = told->take;
     call->request.manner = told->manner;

@@ -21,7 +21,6 @@ struct lk__call {
     bool at_once;            /* it is one of several: a server that is away, or cannot now, is not waited for */
     enum lk__manner manner;  /* how it goes first */
     unsigned run;            /* 0, or it is sent to the run of a server that has this epoch, and else is ESTALE */
-    struct lk__parker *parker; /* NULL, or where its thread waits for others, too */
     void (*take)(struct lk__request *request, const struct lk__reply *reply); /* NULL, or in place of lk__request_take() */
     bool by_steps;           /* where some of its keys are elsewhere, what stands for its script is sent instead of it ... */
     int64_t marked_until_us; /* ... not 0: with the step for a mark, which does nothing after that */

@@ -2,9 +2,9 @@
 /*
  * ballot.c - one question to all servers of a quorum at once
  *
- * A thread can wait at one connection at a time, so it goes from one to the next in short steps, and looks at all of them
- * in between: an answer that came meanwhile lies in its socket. So a server that does not answer costs a step. Another
- * thread of the client that reads there and stands still is seen to do so over many steps, also of several threads.
+ * A thread can wait at one connection at a time, so it goes from one to the next in short steps: an answer that came meanwhile
+ * lies in its socket. So a server that does not answer costs a step. Another thread of the client that reads there and stands
+ * still is seen to do so over many steps, also of several threads.
  *
  * An idle connection may have been closed, which is seen when it is used: the vote stays open, and is asked again when
  * there is another connection. Once an attempt to make one failed, that server is away.
@@ -33,7 +33,6 @@ void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t ti
     for (; (node = lk__node_nth(&client->node, ballot->count)) != NULL; ballot->count++)
         ballot->votes[ballot->count] = (struct lk__vote){ .ballot = ballot, .node = node };
     ballot->majority = lk__majority_of(ballot->count);
-    lk__parker_init(&ballot->parker);
 }
 
 void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code)
@@ -88,7 +87,6 @@ static void ask(struct lk__vote *vote, unsigned place)
     vote->call.at_once = true;
     vote->call.manner = is_taught(vote) ? LK__BY_SHA1 : LK__BY_TEXT;
     vote->call.take = take;
-    vote->call.parker = &vote->ballot->parker;
     vote->state = LK__VOTE_OPEN;
     lk__call_begin(&vote->ongoing, &vote->call);
 }
@@ -100,7 +98,7 @@ void lk__ballot_ask(struct lk__ballot *ballot)
             ask(&ballot->votes[i], i + 1);
 }
 
-/* Of an open vote that is over, or is to be. */
+/* It is over, or is to be. */
 static void end_vote(struct lk__vote *vote, int code)
 {
     const struct lk__request *request = &vote->ongoing.request;
@@ -113,49 +111,19 @@ static void end_vote(struct lk__vote *vote, int code)
     }
 }
 
-/* At all, without waiting. */
-static void look(struct lk__ballot *ballot)
+void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot))
 {
-    for (unsigned i = 0; i < ballot->count; i++) {
-        struct lk__vote *vote = &ballot->votes[i];
-        if (vote->state != LK__VOTE_OPEN)
-            continue;
-        if (vote->ongoing.sent)
-            lk__request_look(&vote->ongoing.request);
-        if (lk__call_await(&vote->ongoing, 0))
+    for (unsigned turn = 0; !enough(ballot) && lk__ballot_open(ballot) > 0; turn++) {
+        struct lk__vote *vote = &ballot->votes[turn % ballot->count];
+        int64_t now_us = lk__now_us();
+        if (now_us >= ballot->until_us)
+            return;
+        if (vote->state == LK__VOTE_OPEN && lk__call_await(&vote->ongoing, now_us + STEP_US))
             end_vote(vote, lk__call_end(&vote->ongoing));
     }
 }
 
-/* The next one from that on whose answer is under way; NULL: there is none. */
-static struct lk__vote *next_asked(struct lk__ballot *ballot, unsigned *turn)
-{
-    for (unsigned i = 0; i < ballot->count; i++) {
-        struct lk__vote *vote = &ballot->votes[(*turn)++ % ballot->count];
-        if (vote->state == LK__VOTE_OPEN && vote->ongoing.sent)
-            return vote;
-    }
-    return NULL;
-}
-
-void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot))
-{
-    unsigned turn = 0;
-    int64_t now_us;
-    for (look(ballot); !enough(ballot) && lk__ballot_open(ballot) > 0; look(ballot)) {
-        now_us = lk__now_us();
-        if (now_us >= ballot->until_us)
-            return;
-        int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
-        struct lk__vote *vote = next_asked(ballot, &turn);
-        if (vote != NULL)
-            lk__request_awaitbriefly(&vote->ongoing.request, step_us);
-        else
-            lk__parker_park(&ballot->parker, step_us);
-    }
-}
-
-void lk__ballot_close(struct lk__ballot *ballot)
+void lk__ballot_end(struct lk__ballot *ballot)
 {
     for (unsigned i = 0; i < ballot->count; i++) {
         struct lk__vote *vote = &ballot->votes[i];
@@ -164,12 +132,6 @@ void lk__ballot_close(struct lk__ballot *ballot)
         lk__call_abandon(&vote->ongoing);
         end_vote(vote, ENOTCONN);
     }
-}
-
-void lk__ballot_end(struct lk__ballot *ballot)
-{
-    lk__ballot_close(ballot);
-    lk__parker_destroy(&ballot->parker);
 }
 
 unsigned lk__ballot_count(const struct lk__ballot *ballot, enum lk__verdict verdict)

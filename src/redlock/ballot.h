@@ -40,7 +40,6 @@ struct lk__ballot {
     /* NULL, or keeps what an answer says beside its verdict; under a connection's mu */
     void (*read)(struct lk__vote *vote, const struct lk__reply *reply);
     int64_t until_us; /* answers are awaited so long, and past it a server does nothing */
-    struct lk__parker parker;
     struct lk__vote votes[LK__QUORUM_MAX];
 };
 
@@ -54,7 +53,6 @@ void lk__ballot_ask(struct lk__ballot *ballot);
 /* Until `enough` says so, no vote is open, or the time is over. */
 void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot));
 /* No vote is open any more. */
-void lk__ballot_close(struct lk__ballot *ballot);
 void lk__ballot_end(struct lk__ballot *ballot);
 
 /* How many said that. */

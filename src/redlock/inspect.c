@@ -99,12 +99,11 @@ static int read_info(const struct lk__op *op, lk_redlockinfo_t *info)
         ballot.votes[i].command = lk__redlock_command(op->object, &lk__lua_lock_info, NULL);
     lk__ballot_ask(&ballot);
     lk__ballot_await(&ballot, all_answered);
-    lk__ballot_close(&ballot);
+    lk__ballot_end(&ballot);
     if (lk__ballot_count(&ballot, LK__TAKEN) + lk__ballot_count(&ballot, LK__FREE) > 0)
         tell_info(&ballot, info);
     else
         rc = none_answers(op, &ballot);
-    lk__ballot_end(&ballot);
     return rc;
 }
 

@@ -68,9 +68,8 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     lk__ballot_begin(&ballot, client, client->options->command_timeout_ms);
     ask(whole->quorum, &ballot);
     unsigned done = count_done(&ballot);
-    lk__ballot_close(&ballot);
-    unsigned untold = tell_again(client, whole->quorum, &ballot, end_us);
     lk__ballot_end(&ballot);
+    unsigned untold = tell_again(client, whole->quorum, &ballot, end_us);
     if (done >= ballot.majority)
         return 0;
     if (done + untold < ballot.majority) {

@@ -323,13 +323,12 @@ int lk__redlock_round(const struct lk__op *op, const struct lk__plan *plan)
     if (rc == 0) {
         ask(&round);
         rc = decide(&round);
-        lk__ballot_close(&round.ballot);
+        lk__ballot_end(&round.ballot);
         if (rc == 0)
             become_holder(&round);
         else
             take_back(&round);
     }
-    lk__ballot_end(&round.ballot);
     if (rc != 0)
         lk__hold_unref(round.hold);
     return rc;
