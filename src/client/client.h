@@ -51,7 +51,7 @@ struct lk_client {
     _Atomic int64_t hurried_us; /* when one that let the next holder go first was kept waiting for long; 0: never */
     struct lk__kindstats stats[LK__KINDS];
     atomic_ullong
-        confirms[LK__KINDS]; /* which connection for grants found the script known that confirms them; 0: none */
+        confirms[LK__KINDS]; /* which connection for grants was sent the script's text that confirms them; 0: none */
     struct lk__terms terms[2]; /* of claims that become leases, and of those that do not; never change */
 };
 

@@ -68,16 +68,6 @@ static struct lk__command renewal_of(const struct lk__acquire *acquire)
     return (struct lk__command){ .script = acquire->renewal, .keys = release->keys, .args = acquire->renewal_args };
 }
 
-/* The grant, sent again, is answered with a verdict: 0, or why it is not. */
-static int send_it(const struct confirm *confirm, struct lk__call *call, enum lk__verdict *verdict)
-{
-    const struct lk__acquire *acquire = confirm->acquire;
-    int rc = lk__call_run(call);
-    if (rc == 0)
-        *verdict = acquire->hold == NULL && call->answer.verdict == LK__GRANTED ? LK__DONE : call->answer.verdict;
-    return rc;
-}
-
 static struct lk__sent sent_of(const struct lk__acquire *acquire)
 {
     const struct lk__outboxentry *release = lk__acquire_release(acquire);
@@ -92,25 +82,16 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
 }
 
 /*
- * A script that the server does not know is sent again with its text, and on the lane for grants that would be behind a
- * WAIT. So the first time it is sent where no replica is waited for, whatever becomes of that.
+ * By its text the first time on a connection: on the lane for grants the answer that a script is not known would come behind a
+ * WAIT, and so would what is sent then.
  */
-static void make_known(const struct confirm *confirm, struct lk__call *call)
+static enum lk__manner manner_of(const struct confirm *confirm, const struct lk__command *command)
 {
-    lk_client_t *client = confirm->object->client;
-    atomic_ullong *known = &client->confirms[confirm->object->kind->number];
-    struct lk__node *at = lk__node_for(call->node, call->command, false);
+    atomic_ullong *known = &confirm->object->client->confirms[confirm->object->kind->number];
+    struct lk__node *at = lk__node_for(lk__object_node(confirm->object), command, false);
     unsigned long long number =
         (unsigned long long)lk__node_number(at) << 48 | (lk__node_connects(at, LK__LANE_GRANTS) + 1);
-    enum lk__verdict verdict;
-    if (confirm->acquire->hold == NULL || atomic_load(known) == number)
-        return;
-    call->confirms = false;
-    if (send_it(confirm, call, &verdict) == 0)
-        atomic_store(known, number);
-    call->confirms = true;
-    if (call->repeated)
-        lk__lease_expectduplicates(&confirm->acquire->hold->lease, confirm->acquire->asked_ms);
+    return confirm->acquire->hold == NULL || atomic_exchange(known, number) == number ? LK__BY_SHA1 : LK__BY_TEXT;
 }
 
 /* 0: it counts · ESTALE: it was taken away meanwhile · else too few replicas have it, or that is unknown. */
@@ -123,10 +104,11 @@ static int ask_replicas(const struct confirm *confirm)
                              .command = &command,
                              .sent = sent_of(acquire),
                              .end_us = confirm->end_us - timeout_us(acquire) / 8,
-                             .confirms = true };
-    enum lk__verdict verdict = LK__GONE;
-    make_known(confirm, &call);
-    int rc = send_it(confirm, &call, &verdict);
+                             .confirms = true,
+                             .manner = manner_of(confirm, &command) };
+    int rc = lk__call_run(&call);
+    enum lk__verdict verdict =
+        acquire->hold == NULL && call.answer.verdict == LK__GRANTED ? LK__DONE : call.answer.verdict;
     int64_t skew_ms = confirm->object->client->options->clock_skew_ms;
     bool late = lk__now_us() >= lk__valid_until(call.sent_us, acquire->asked_ms * 1000, skew_ms);
     if (rc == 0 && (verdict == LK__GONE || (acquire->hold == NULL && verdict != LK__DONE)))
