@@ -372,8 +372,8 @@ static void park(struct lk__attempt *attempt, int64_t until_us)
     struct lk__patience *patience = &attempt->waiter->patience;
     until_us = lesser(until_us, patience->until_us);
     pthread_cleanup_push(ended, attempt);
-    lk__hub_park(attempt->waiters->hub, node_of(attempt->waiters, attempt->waiter), &attempt->waiter->parker, until_us,
-                 attempt->waiter->cancel_state);
+    struct lk__node *at = node_of(attempt->waiters, attempt->waiter);
+    lk__conn_listen(&at->lanes[LK__LANE_MESSAGES], &attempt->waiter->parker, until_us, attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
     if (patience->until_us != LK__NEVER)
         lk__patience_check(patience, lk__now_us());
@@ -499,7 +499,7 @@ bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter,
     else if (asked != NULL && asked->first != NULL && asked->first[0] != '\0')
         warn_of_first(waiter, asked, time.text);
     else if (asked == NULL &&
-             lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg) != 0)
+             lk__conn_lasterror(&node_of(waiters, waiter)->lanes[LK__LANE_COMMANDS], errmsg, sizeof errmsg) != 0)
         warn_of_absence(waiters, waiter, time.text, errmsg);
     else
         return false;
@@ -534,7 +534,7 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
     case EACCES:
         if (explained)
             return code;
-        lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg);
+        lk__conn_lasterror(&node_of(waiters, waiter)->lanes[LK__LANE_COMMANDS], errmsg, sizeof errmsg);
         return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
     case EPROTO:
         return explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);

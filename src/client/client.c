@@ -260,7 +260,7 @@ static int connect_once(lk_client_t *client)
         return 0;
     if (at == NULL)
         return rc;
-    int last_error = lk__node_lasterror(at, LK__LANE_COMMANDS, errmsg, sizeof errmsg);
+    int last_error = lk__conn_lasterror(&at->lanes[LK__LANE_COMMANDS], errmsg, sizeof errmsg);
     if (last_error != 0)
         return lk__fail(rc == ETIMEDOUT ? ENOTCONN : last_error, "%s", errmsg);
     lk__options_print(client->options, errmsg, sizeof errmsg);

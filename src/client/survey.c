@@ -67,7 +67,7 @@ static json_t *server_json(struct lk__node *node, bool up)
         return server;
     }
     lk__survey_free(told);
-    if (up || lk__node_lasterror(node, LK__LANE_COMMANDS, why, sizeof why) == 0)
+    if (up || lk__conn_lasterror(&node->lanes[LK__LANE_COMMANDS], why, sizeof why) == 0)
         strcpy(why, "no answer in time");
     return json_pack("{s:o, s:o}", "address", text_json(where), "error", text_json(why));
 }

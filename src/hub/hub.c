@@ -38,7 +38,7 @@ static int64_t call_again(struct lk__hub *hub)
     int64_t now_us = lk__now_us(), look_us = LK__NEVER;
     for (struct lk__line *line = NULL; (line = lk__hub_nextline(hub, line)) != NULL;) {
         struct use use = { .line = line };
-        if (hub->node->cluster == NULL || lk__node_isup(line->node, LK__LANE_MESSAGES))
+        if (hub->node->cluster == NULL || lk__conn_isup(&line->node->lanes[LK__LANE_MESSAGES]))
             continue;
         lk__map_each(&hub->subscriptions, find_use, &use);
         if (!use.found)
@@ -181,7 +181,7 @@ static void leave_channel(struct lk__hub *hub, const struct lk__subscription *su
 {
     assert(lk__mu_held(&hub->mu));
     struct lk__line *line = subscription->line != NULL ? subscription->line : lk__hub_linefor(hub, subscription);
-    if (*leaving == NULL || hub->stopping || !lk__node_isup(line->node, LK__LANE_MESSAGES))
+    if (*leaving == NULL || hub->stopping || !lk__conn_isup(&line->node->lanes[LK__LANE_MESSAGES]))
         return;
     memcpy((*leaving)->channel, subscription->entry.key, subscription->entry.length + 1);
     (*leaving)->line = line;

@@ -78,17 +78,6 @@ void lk__subscription_init(struct lk__subscription *subscription, const char *ch
 int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 
-/*
- * lk__parker_parkopen(), by a thread that a message of node `at` may wake; so it may be the one that reads them. Whoever
- * waits for a message parks here, as nobody may read while nobody does. No lock is held.
- */
-static inline unsigned lk__hub_park(struct lk__hub *hub, struct lk__node *at, struct lk__parker *parker,
-                                    int64_t until_us, int cancel_state)
-{
-    (void)hub;
-    return lk__conn_listen(&at->lanes[LK__LANE_MESSAGES], parker, until_us, cancel_state);
-}
-
 /* Within lk__subscription's on_message(): the epoch of the server that sent the message. */
 static inline unsigned lk__hub_messageepoch(const struct lk__hub *hub)
 {

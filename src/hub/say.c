@@ -199,7 +199,7 @@ int64_t lk__hub_watch(struct lk__hub *hub, struct lk__line *line)
     const struct lk__options *options = hub->options;
     int64_t now_us = lk__now_us(), command_us = options->command_timeout_ms * 1000;
     int64_t ping_us = ping_at(hub, line);
-    if (!lk__node_isup(line->node, LK__LANE_MESSAGES))
+    if (!lk__conn_isup(&line->node->lanes[LK__LANE_MESSAGES]))
         return LK__NEVER;
     if (line->pinged_us > line->heard_us) {
         if (now_us < line->pinged_us + command_us)

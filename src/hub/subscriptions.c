@@ -79,8 +79,9 @@ static void move_if_elsewhere(struct lk__entry *entry, void *arg)
     struct lk__hub *hub = arg;
     struct lk__subscription *subscription = LK__CONTAINER(entry, struct lk__subscription, entry);
     const struct lk__line *line = subscription->line;
+    bool open = subscription->state == LK__SUBSCRIPTION_OPEN;
     if (line != NULL && (line != lk__hub_linefor(hub, subscription) ||
-                         (subscription->state == LK__SUBSCRIPTION_OPEN && !lk__node_isup(line->node, LK__LANE_MESSAGES))))
+                         (open && !lk__conn_isup(&line->node->lanes[LK__LANE_MESSAGES]))))
         lk__hub_move(hub, subscription);
 }
 

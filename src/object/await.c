@@ -84,7 +84,8 @@ static void warn_of_wait(struct lk__await *await)
     if (await->told || warn_ms < 0 || now_us - await->began_us <= warn_ms * 1000)
         return;
     await->told = true;
-    if (lk__node_isup(node, LK__LANE_COMMANDS) ? lk__linepause_over(&client->waited, now_us) : lk__node_tellaway(node))
+    bool up = lk__conn_isup(&node->lanes[LK__LANE_COMMANDS]);
+    if (up ? lk__linepause_over(&client->waited, now_us) : lk__node_tellaway(node))
         lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
 }
 
@@ -166,7 +167,7 @@ void lk__await_park(struct lk__await *await, int64_t until_us)
     struct lk__hub *hub = &await->op.object->client->hub;
     const struct lk__entry *channel = &await->broadcast->subscription.entry;
     struct lk__node *at = lk__node_forkey(hub->node, channel->key, channel->length);
-    lk__hub_park(hub, at, &await->parker, until_us, await->op.api.cancel_state);
+    lk__conn_listen(&at->lanes[LK__LANE_MESSAGES], &await->parker, until_us, await->op.api.cancel_state);
     pthread_cleanup_pop(0);
 }
 

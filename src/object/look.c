@@ -140,7 +140,7 @@ static void explain(const struct lk__op *op, int code)
 {
     char errmsg[LK__ERRMSG_MAX] = "";
     if (code == ENOTCONN)
-        lk__node_lasterror(lk__object_node(op->object), LK__LANE_COMMANDS, errmsg, sizeof errmsg);
+        lk__conn_lasterror(&lk__object_node(op->object)->lanes[LK__LANE_COMMANDS], errmsg, sizeof errmsg);
     lk__fail(code, "%s: %s", op->object->what, errmsg[0] != '\0' ? errmsg : lk_strerror(code));
 }
 

@@ -238,7 +238,7 @@ static bool is_down(struct lk__node *node)
     bool down = true;
     for (int lane = 0; lane < node->lane_count; lane++) {
         lk__conn_rest(&node->lanes[lane]);
-        down &= !lk__node_isup(node, lane);
+        down &= !lk__conn_isup(&node->lanes[lane]);
     }
     return down;
 }
@@ -501,7 +501,7 @@ static const struct lk__address *whom_to_ask(struct lk__cluster *cluster, unsign
     for (int up = 1; up >= 0; up--)
         for (unsigned i = 0; i < count; i++) {
             struct place *place = cluster->places[(i + cluster->turn) % count + 1];
-            if (lk__node_isup(&place->node, LK__LANE_COMMANDS) == up && n-- == 0)
+            if (lk__conn_isup(&place->node.lanes[LK__LANE_COMMANDS]) == up && n-- == 0)
                 return &place->address;
         }
     return n < options->server_count ? &options->servers[(n + cluster->turn) % options->server_count] : NULL;

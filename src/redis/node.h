@@ -139,19 +139,9 @@ static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
         lk__conn_want(&node->lanes[lane]);
 }
 
-static inline bool lk__node_isup(struct lk__node *node, enum lk__lane lane)
-{
-    return lk__conn_isup(&node->lanes[lane]);
-}
-
 static inline unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane)
 {
     return atomic_load(&node->lanes[lane].connects);
-}
-
-static inline int lk__node_lasterror(struct lk__node *node, enum lk__lane lane, char *errmsg, size_t size)
-{
-    return lk__conn_lasterror(&node->lanes[lane], errmsg, size);
 }
 
 /*

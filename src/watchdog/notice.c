@@ -80,7 +80,7 @@ static void put_up(struct lk__watchdog *dog, struct lk__notesheet *sheet, int64_
 {
     assert(lk__mu_held(&dog->mu));
     sheet->due_us = now_us + AWAY_US;
-    if (!lk__node_isup(sheet->at, LK__LANE_RENEWALS)) {
+    if (!lk__conn_isup(&sheet->at->lanes[LK__LANE_RENEWALS])) {
         lk__node_want(sheet->at, LK__LANE_RENEWALS); /* a node of a cluster may have nothing else of ours */
         return;
     }
@@ -131,7 +131,7 @@ static bool is_there(struct lk__watchdog *dog, const struct lk__notesheet *sheet
     assert(lk__mu_held(&dog->mu));
     return (sheet->hangs || sheet->inflight) && !lk__window_isfull(dog, sheet->at) &&
            sheet->connects == lk__node_connects(sheet->at, LK__LANE_RENEWALS) &&
-           lk__node_isup(sheet->at, LK__LANE_RENEWALS);
+           lk__conn_isup(&sheet->at->lanes[LK__LANE_RENEWALS]);
 }
 
 void lk__notice_takedown(struct lk__watchdog *dog)

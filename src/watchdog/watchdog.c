@@ -58,8 +58,8 @@ static bool came_up(const struct lk__watchdog *dog, struct lk__node *at)
     struct lk__underway *underway = &at->underway;
     enum lk__lane beside = dog->options->wait_replicas > 0 ? LK__LANE_GRANTS : LK__LANE_COMMANDS;
     unsigned long long connects = lk__node_connects(at, LK__LANE_RENEWALS);
-    bool own_up = lk__node_isup(at, LK__LANE_RENEWALS);
-    bool beside_up = (underway->unsent || !own_up) && lk__node_isup(at, beside);
+    bool own_up = lk__conn_isup(&at->lanes[LK__LANE_RENEWALS]);
+    bool beside_up = (underway->unsent || !own_up) && lk__conn_isup(&at->lanes[beside]);
     bool up = connects != underway->connects_seen || (underway->unsent && beside_up);
     underway->lane = beside_up && !own_up ? beside : LK__LANE_RENEWALS;
     if (connects != underway->connects_seen) {

@@ -178,8 +178,9 @@ static const char *trouble_of(struct world *w, enum lk__pubsub_kind pubsub)
     assert_int_equal(0, lk__node_init(&node, connector, &options));
     node.server.pubsub = pubsub;
     lk__node_want(&node, LK__LANE_COMMANDS);
-    eventually(lk__node_isup(&node, LK__LANE_COMMANDS) || lk__conn_failures(&node.lanes[LK__LANE_COMMANDS]) > 0, SOON_MS);
-    lk__node_lasterror(&node, LK__LANE_COMMANDS, errmsg, sizeof errmsg);
+    struct lk__conn *conn = &node.lanes[LK__LANE_COMMANDS];
+    eventually(lk__conn_isup(conn) || lk__conn_failures(conn) > 0, SOON_MS);
+    lk__conn_lasterror(&node.lanes[LK__LANE_COMMANDS], errmsg, sizeof errmsg);
     for (int lane = 0; lane < LK__LANES; lane++)
         lk__node_close(&node, (enum lk__lane)lane);
     lk__connector_stop(connector);

@@ -216,7 +216,7 @@ static void who_is_not_awaited_is_not_told_to_be_silent(struct world *w)
 static void kill_connections(struct quorum *q, lk_client_t *client)
 {
     for (unsigned i = 0; i < 5; i++)
-        eventually(lk__node_isup(lk__node_nth(&client->node, i), LK__LANE_COMMANDS), 5000);
+        eventually(lk__conn_isup(&lk__node_nth(&client->node, i)->lanes[LK__LANE_COMMANDS]), 5000);
     for (int i = 0; i < 5; i++)
         quorum_int(q, i, "CLIENT KILL TYPE normal");
 }

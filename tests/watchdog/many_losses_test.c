@@ -128,7 +128,7 @@ static void a_loss_does_not_wait_for_renewals(struct world *w)
     client = world_client(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
     struct lk__lease *first = take("batch", false, true, 20000, LK__NEVER);
-    eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 4000);
+    eventually(lk__conn_isup(&client->node.lanes[LK__LANE_RENEWALS]), 4000);
     world_stop_server(w);
     for (int i = 0; i < DUE; i++)
         leases[i] = take("batch", false, false, 20000, lk__now_us());

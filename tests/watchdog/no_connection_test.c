@@ -56,7 +56,7 @@ static void the_own_connection_is_used_when_there_is_one(struct world *w)
     assert_lk(0, lk_mutex_lock(orders));
     sleep_ms(LEASE_MS);
     world_redis(w, "CONFIG SET maxclients 1000");
-    eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 5000);
+    eventually(lk__conn_isup(&client->node.lanes[LK__LANE_RENEWALS]), 5000);
     unsigned long long before = atomic_load(&client->node.lanes[LK__LANE_RENEWALS].round_trips);
     eventually(atomic_load(&client->node.lanes[LK__LANE_RENEWALS].round_trips) > before, 5000);
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
