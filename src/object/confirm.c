@@ -82,8 +82,8 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
 }
 
 /*
- * By its text the first time on a connection: on the lane for grants the answer that a script is not known would come behind a
- * WAIT, and so would what is sent then.
+ * By its text the first time on a connection: on the lane for grants the answer that a script is not known would come
+ * behind a WAIT, and so would what is sent then.
  */
 static enum lk__manner manner_of(const struct confirm *confirm, const struct lk__command *command)
 {

@@ -24,8 +24,9 @@ static int unreachable(const struct lk__ongoing *call, int code)
         return EIO;
     }
     if (lk__conn_lasterror(call->conn, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
-        strcpy(errmsg, call->request.manner == LK__BY_TEXT ? "the server did not know the script, and the time was over when that was seen"
-                                                          : "no connection within the command timeout");
+        strcpy(errmsg, call->request.manner == LK__BY_TEXT
+                           ? "the server did not know the script, and the time was over when that was seen"
+                           : "no connection within the command timeout");
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was done", call->told->what, errmsg);
 }
 

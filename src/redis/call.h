@@ -21,7 +21,8 @@ struct lk__call {
     bool at_once;            /* it is one of several: a server that is away, or cannot now, is not waited for */
     enum lk__manner manner;  /* how it goes first */
     unsigned run;            /* 0, or it is sent to the run of a server that has this epoch, and else is ESTALE */
-    void (*take)(struct lk__request *request, const struct lk__reply *reply); /* NULL, or in place of lk__request_take() */
+    /* NULL, or in place of lk__request_take(). */
+    void (*take)(struct lk__request *request, const struct lk__reply *reply);
     bool by_steps;           /* where some of its keys are elsewhere, what stands for its script is sent instead of it ... */
     int64_t marked_until_us; /* ... not 0: with the step for a mark, which does nothing after that */
     struct lk__reply *reply; /* where to put the answer; NULL: its head is enough */
@@ -35,8 +36,8 @@ struct lk__call {
 };
 
 /*
- * Send a command and await its answer until the end; the answer is one that its script gives. One that was late is sent once more:
- * the server's clock moved, and is known now. Returns 0: an answer that is no error, maybe that it was late again ·
+ * Send a command and await its answer until the end; that is one that its script gives. One that was late is sent once
+ * more: the server's clock moved, and is known now. Returns 0: an answer that is no error, maybe that it was late again ·
  * ENOTCONN nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means ·
  * ECANCELED · ENOMEM. With an error text.
  */
@@ -67,7 +68,7 @@ struct lk__ongoing {
  * calls are under way together, and their time runs from here on.
  */
 void lk__call_begin(struct lk__ongoing *call, struct lk__call *told);
-/* In between, maybe several times: go on with it until then. False: it is not over; else it is to be ended at once, for its words. */
+/* In between, maybe several times: go on until then. False: it is not over; else end it at once, for its words. */
 bool lk__call_await(struct lk__ongoing *call, int64_t until_us);
 int lk__call_end(struct lk__ongoing *call);
 /* Instead: nobody wants the answer any more. What is told, is told. */

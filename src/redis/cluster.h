@@ -53,8 +53,8 @@ unsigned lk__cluster_ownerof(const struct lk__cluster *cluster, unsigned slot);
 unsigned lk__cluster_version(const struct lk__cluster *cluster);
 
 /*
- * `from` said MOVED, or ASK: what was refused is to be sent again, to where lk__cluster_node() says now. False: it names a node
- * that was not met yet, which is looked for, or none.
+ * `from` said MOVED, or ASK: what was refused is to be sent again, to where lk__cluster_node() says now. False: it names
+ * none, or a node that was not met yet, which is looked for.
  */
 bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *from, const char *says, bool moved);
 /* The map may be wrong: it is asked for soon; `lasting`: and again and again for a while, as somebody is to be replaced. */

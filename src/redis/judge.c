@@ -109,7 +109,8 @@ const struct lk__judged *lk__request_over(struct lk__request *request)
     return judged;
 }
 
-int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command, const char *says)
+int lk__judged_fail(const struct lk__judged *judged, const char *what, const struct lk__command *command,
+                    const char *says)
 {
     char key[128];
     if (judged->elsewhere)

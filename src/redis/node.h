@@ -2,12 +2,12 @@
 /*
  * node.h - a server node: all that a client has to do with one server
  *
- * The rooms above name a node and a lane of it, and a request knows its connection. A node has three lanes, each a connection of its own: a slow
- * command does not hold up a renewal, and a connection that subscribed answers no commands. With wait_replicas there is a
- * fourth one, as what stands behind a WAIT is not even read: see answers.c.
+ * The rooms above name a node and a lane of it, and a request knows its connection. A node has three lanes, each a
+ * connection of its own: a slow command does not hold up a renewal, and a connection that subscribed answers no commands.
+ * With wait_replicas there is a fourth one, as what stands behind a WAIT is not even read: see answers.c.
  *
  * They have one node, which is the server, or the way into a cluster. Who sends a command asks that one each time which
- * node it goes to, and keeps the answer until the request is over.
+ * node it goes to.
  */
 #ifndef LK__NODE_H
 #define LK__NODE_H

@@ -138,7 +138,8 @@ bool lk__answer_read(const struct lk__script *script, const struct lk__reply *re
         return false;
     for (int i = 0; i < script->shape_count; i++)
         if (script->shapes[i].verdict == reply->values[0].number) {
-            *answer = (struct lk__answer){ script->shapes[i].verdict, server_us, lk__reply_number(reply, LK__ANSWER_LEAST) };
+            int64_t number = lk__reply_number(reply, LK__ANSWER_LEAST);
+            *answer = (struct lk__answer){ script->shapes[i].verdict, server_us, number };
             return has_shape(reply, script->shapes[i].elements);
         }
     return false;

@@ -2,9 +2,9 @@
 /*
  * ballot.c - one question to all servers of a quorum at once
  *
- * A thread can wait at one connection at a time, so it goes from one to the next in short steps: an answer that came meanwhile
- * lies in its socket. So a server that does not answer costs a step. Another thread of the client that reads there and stands
- * still is seen to do so over many steps, also of several threads.
+ * A thread can wait at one connection at a time, so it goes from one to the next in short steps: an answer that came
+ * meanwhile lies in its socket. So a server that does not answer costs a step. Another thread of the client that reads
+ * there and stands still is seen to do so over many steps, also of several threads.
  *
  * An idle connection may have been closed, which is seen when it is used: the vote stays open, and is asked again when
  * there is another connection. Once an attempt to make one failed, that server is away.

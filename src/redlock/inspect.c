@@ -40,7 +40,8 @@ static const char *most_common(const struct lk__ballot *ballot)
         size_t length = common_length(holder);
         unsigned same = 0;
         for (unsigned j = 0; j < ballot->count; j++)
-            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) && common_length(ballot->votes[j].ongoing.says) == length &&
+            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) &&
+                    common_length(ballot->votes[j].ongoing.says) == length &&
                     strncmp(ballot->votes[j].ongoing.says, holder, length) == 0;
         if (lk__vote_says(&ballot->votes[i], LK__TAKEN) && same > most) {
             most = same;

@@ -49,9 +49,9 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
 }
 
 /*
- * Did a lane come up since the last look? What is sent from now on goes by the lane for renewals, or while that is not up by the
- * one of the callers, on which replicas acknowledge it likewise. A server at its limit of clients would otherwise grant leases
- * that cannot be renewed.
+ * Did a lane come up since the last look? What is sent from now on goes by the lane for renewals, or while that is not up
+ * by the one of the callers, on which replicas acknowledge it likewise. A server at its limit of clients would otherwise
+ * grant leases that cannot be renewed.
  */
 static bool came_up(const struct lk__watchdog *dog, struct lk__node *at)
 {

@@ -24,7 +24,7 @@ struct lk__inflight {
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__notesheet *sheet;   /* of a notice; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-    char digits[LK__BATCH_MAX + 2]; /* under the connection's mu until it is over: of several leases the verdict of each */
+    char digits[LK__BATCH_MAX + 2]; /* under the connection's mu until it is over: the verdict of each of several leases */
 };
 
 /* Was it answered, but not acknowledged by as many replicas as it takes to count? */
