@@ -174,16 +174,6 @@ bool lk__outbox_isheldup(struct lk__watchdog *dog)
     return timer == NULL || lk__window_isfull(dog, node_of(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer)));
 }
 
-/* Its node of several has too much to answer; others are not to wait for that. */
-static bool is_put_off(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
-{
-    assert(lk__mu_held(&dog->mu));
-    bool off = dog->node->cluster != NULL && lk__window_isfull(dog, node_of(dog, entry));
-    if (off)
-        lk__heap_set(&dog->outbox.heap, &entry->timer, lk__window_retryat(dog, now_us));
-    return off;
-}
-
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -192,12 +182,12 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
         struct lk__outboxentry *entry = LK__CONTAINER(timer, struct lk__outboxentry, timer);
         if (now_us >= entry->end_us)
             end(dog, entry);
-        else if (is_put_off(dog, entry, now_us))
-            continue;
-        else if (lk__outbox_isheldup(dog))
-            break;
-        else
+        else if (!lk__window_isfull(dog, node_of(dog, entry)))
             send_it(dog, entry, now_us);
+        else if (dog->node->cluster == NULL)
+            break;
+        else /* its node of several has too much to answer; others are not to wait for that */
+            lk__heap_set(&dog->outbox.heap, &entry->timer, lk__window_retryat(dog, now_us));
     }
 }
 
