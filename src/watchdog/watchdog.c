@@ -207,26 +207,6 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
     return 0;
 }
 
-/* Under dog->mu, left and taken again: end all requests under way. */
-static void abandon_requests(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight;
-    int64_t now_us = lk__now_us();
-    while ((inflight = lk__window_abandon(dog)) != NULL) {
-        struct lk__lease *lease = inflight->lease;
-        if (lease == NULL) {
-            other_over(dog, inflight, now_us);
-            continue;
-        }
-        for (struct lk__lease *l = lease; l != NULL; l = l->together)
-            l->inflight = false;
-        lk__mu_unlock(&dog->mu);
-        lk__renewal_drop(lease);
-        lk__mu_lock(&dog->mu);
-    }
-}
-
 /* Leases that are still held end with their time, and nobody looks. */
 static void forget_leases(struct lk__watchdog *dog)
 {
@@ -254,7 +234,8 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     lk__node_close(dog->node, LK__LANE_RENEWALS);
 
     lk__mu_lock(&dog->mu);
-    abandon_requests(dog);
+    lk__window_abandon(dog);
+    serve_over(dog, lk__now_us());
     forget_leases(dog);
     while (lk__lease_forgetreleased(dog, LK__NEVER))
         ;

@@ -221,18 +221,20 @@ struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
     return free_slot(&dog->window, over);
 }
 
-struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
+static void abandon_all(const struct lk__flight *flight)
+{
+    for (struct lk__link *l = lk__list_first(&flight->requests); l != NULL; l = lk__list_next(&flight->requests, l))
+        lk__request_abandon(&LK__CONTAINER(l, struct lk__inflight, link)->request);
+}
+
+void lk__window_abandon(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = NULL;
     struct lk__node *at;
-    for (unsigned n = 0; inflight == NULL && (at = lk__node_nth(dog->node, n)) != NULL; n++)
-        inflight = oldest_of(at->underway.own.count == 0 ? &at->underway.beside : &at->underway.own);
-    if (inflight == NULL)
-        return NULL;
-    lk__request_abandon(&inflight->request);
-    lk__request_over(&inflight->request);
-    return free_slot(&dog->window, inflight);
+    for (unsigned n = 0; (at = lk__node_nth(dog->node, n)) != NULL; n++) {
+        abandon_all(&at->underway.own);
+        abandon_all(&at->underway.beside);
+    }
 }
 
 struct lk__request *lk__window_beside(const struct lk__watchdog *dog, const struct lk__node *at)

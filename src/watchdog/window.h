@@ -76,8 +76,8 @@ int lk__window_send(struct lk__watchdog *dog, struct lk__node *at, struct lk__in
                     const struct lk__command *command, const struct lk__sent *sent);
 /* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
 struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog);
-/* Abandon any request; likewise, or NULL. */
-struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
+/* Abandon all requests: they are over. */
+void lk__window_abandon(struct lk__watchdog *dog);
 /* The oldest request on a node's lane of the callers, which may read its answer; or NULL. */
 struct lk__request *lk__window_beside(const struct lk__watchdog *dog, const struct lk__node *at);
 
