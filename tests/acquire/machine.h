@@ -241,7 +241,7 @@ static inline struct lk__step answer(struct play *play, int64_t now_us, struct l
 static inline struct lk__step let_go(struct play *play, int64_t now_us, int64_t server_ms)
 {
     return lk__acquirefsm_left(&play->machine, now_us, play->epoch,
-                               &(struct lk__answer){ LK__DONE, server_us(server_ms) });
+                               &(struct lk__answer){ LK__DONE, server_us(server_ms), 0 });
 }
 
 /* A server by itself answers what the machine had sent last. */

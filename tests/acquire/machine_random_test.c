@@ -114,7 +114,7 @@ static struct lk__answer obey_release(struct life *life)
     bool ours = is_ours(life);
     life->ours_until_us = 0;
     life->queued = false;
-    return (struct lk__answer){ ours ? LK__DONE : LK__GONE, shown(life) };
+    return (struct lk__answer){ ours ? LK__DONE : LK__GONE, shown(life), 0 };
 }
 
 /* What others do: they take it and give it back, also to us. */
