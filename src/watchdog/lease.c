@@ -137,8 +137,8 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     if (!lk__lease_isheld(lease))
         return;
     lk__lease_unready(dog, lease);
+    lease->reason = (unsigned char)reason; /* first: who sees that it is lost reads why without a lock */
     lease->state = LK__LOST;
-    lease->reason = (unsigned char)reason;
     lease->renew_us = LK__NEVER;
     atomic_store(&lease->valid_until_us, 0);
     lk__lease_schedule(dog, lease);
@@ -300,8 +300,8 @@ void lk__lease_wasgone(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
-    lease->state = LK__LOST;
     lease->reason = LK_REASON_GONE;
+    lease->state = LK__LOST;
     dog->notify(dog->arg, lease, LK_EVENT_LOST);
     lk__mu_unlock(&dog->mu);
 }

@@ -106,8 +106,8 @@ static int load_and_unload_often(struct world *w, void *arg)
         load_use_and_unload(url);
     }
     print_message("%zu bytes after %d rounds, %zu after %d\n", before, FIRST, mallinfo2().uordblks, ROUNDS);
-    /* What was freed stays with a thread for a while, some 20 KB in all. */
-    assert_that(SANITIZED || mallinfo2().uordblks < before + (size_t)300 * (ROUNDS - FIRST));
+    /* What was freed stays with a thread for a while, some 20 KB in all; and the last threads may not have ended yet. */
+    eventually(SANITIZED || mallinfo2().uordblks < before + (size_t)300 * (ROUNDS - FIRST), 20000);
     world_ready(w);
     return 0;
 }

@@ -41,7 +41,7 @@ static void open_by(struct world *w, const char *options, int prefer, int robust
     const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer, .robust = robust };
     client = world_client(w, options);
     near = world_rwlock(w, client, "config", &attr);
-    far = world_rwlock(w, world_client(w, "lease=20s"), "config", &attr);
+    far = world_rwlock(w, world_client(w, "lease=20s&command_timeout=5s"), "config", &attr);
     if (robust != 0)
         world_allow(w, "latchkey:robust:*");
 }

@@ -94,7 +94,7 @@ static void write_sentinel(struct failover *f, FILE *config, int i)
         return;
     fprintf(config, "sentinel auth-user " FAILOVER_SERVICE " watcher\n");
     fprintf(config, "sentinel auth-pass " FAILOVER_SERVICE " " PASSWORD "\n");
-    fprintf(config, "sentinel down-after-milliseconds " FAILOVER_SERVICE " %d\n", leads ? 500 : 1500);
+    fprintf(config, "sentinel down-after-milliseconds " FAILOVER_SERVICE " %d\n", leads ? 1500 : 3000);
     fprintf(config, "sentinel failover-timeout " FAILOVER_SERVICE " 2000\n");
     fprintf(config, "sentinel parallel-syncs " FAILOVER_SERVICE " 2\n");
     for (int node = 1; node < FAILOVER_NODES; node++)
