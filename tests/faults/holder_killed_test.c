@@ -80,7 +80,7 @@ static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
     lk_client_t *client = world_client(w, PATIENTLY);
     struct subject *mine = world_subject(w, client, kind, "thing");
     struct subject *keeper = world_subject(w, client, subject_keeper(kind), "thing");
-    eventually(subject_queued(w, mine) == DEAD, 5000);
+    eventually(subject_queued(w, mine) == DEAD && subject_listening(w, mine), 5000);
     for (int i = 0; i < DEAD; i++)
         world_kill(w, waiters[i]);
     world_kill(w, holder);

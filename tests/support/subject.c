@@ -395,6 +395,18 @@ int64_t subject_queued(struct world *w, const struct subject *s)
     return s->kind->queued != NULL ? world_int(w, "EVAL %s 1 %s", s->kind->queued, s->name) : 0;
 }
 
+bool subject_listening(struct world *w, const struct subject *s)
+{
+    static const char *const families[] = { "mutex", "rw", "sem", "permits" };
+    char object[64];
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        snprintf(object, sizeof object, "%s:{%s}", families[i], s->name);
+        if (!world_listening(w, object))
+            return false;
+    }
+    return true;
+}
+
 static void run_for(const struct subject_kind *kind, const char *server_args, subject_test_fn *body)
 {
     print_message("             %s\n", kind->name);

@@ -93,6 +93,7 @@ int await_latch_patiently(void *latch);
 /* As the server sees it. */
 int64_t subject_held(struct world *w, const struct subject *s);
 int64_t subject_queued(struct world *w, const struct subject *s);
+bool subject_listening(struct world *w, const struct subject *s);  /* all who wait for it receive messages */
 
 /*
  * Run `body` for each kind, in a world of its own, begun with `server_args`. Prints the kind first, so
