@@ -5,7 +5,7 @@
  * Guards: events->mu all queues, what happened to each hold last, and which listener is being called. It is taken under
  * dog->mu, so it is held for moments only. A listener runs without any lock.
  *
- * What happened to a hold lies in it, and a queue has a fixed number of places, so telling allocates nothing. A hold
+ * The last event of a hold lies in the hold, and a queue has a fixed number of places, so telling allocates nothing. A hold
  * that changes again takes a new place, and its older ones are passed over: a slow listener is told its last state. A
  * full queue gives up its oldest place; losses among these are told as a number.
  *

@@ -10,7 +10,7 @@
 
 enum { LK__QUEUE_MAX = 4096 };
 
-/* What a listener, or a program that reads, was not told yet. All of it under the events' mu. */
+/* News that a listener, or a program that reads, was not told yet. All of it under the events' mu. */
 struct lk_events {
     struct lk__link link;      /* in events->queues, until the client is closed */
     unsigned long long missed; /* losses that found no room, and are told as one event */

@@ -63,7 +63,7 @@ static struct lk_events *find(struct lk__events *events, uint64_t handle)
 }
 
 /*
- * Whoever removes a listener may free its memory next, or unload its code, and so waits until it is not running; but
+ * The caller may free the listener's memory next, or unload its code. So it waits until the listener is not running; but
  * not on the thread that calls it, because that is the listener itself, or one that was called instead of it.
  */
 static int remove_listener(struct lk__events *events, uint64_t handle)

@@ -184,7 +184,7 @@ static int check_tls(struct lk__builder *builder)
     return 0;
 }
 
-/* What a client is to say of itself is for one that says anything. */
+/* program, arguments and why describe a client; a client with describe=no has none of them. */
 static int check_description(struct lk__builder *builder)
 {
     const struct lk__options *o = &builder->options;

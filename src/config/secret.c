@@ -2,7 +2,7 @@
 /*
  * secret.c - passwords: as they stand, from the environment, or from a file of their own
  *
- * What held a secret is overwritten before it is freed.
+ * Memory that held a secret is overwritten before it is freed.
  */
 #include "config/settings.h"
 

@@ -132,7 +132,7 @@ static int distance(const char *a, const char *b)
     return rows[(i - 1) % 3][strlen(b)];
 }
 
-/* What is called so in another kind of source is meant, else the nearest name: one mistake in three characters. */
+/* The error suggests a setting that another source calls so, else the nearest name: one mistake in three characters. */
 int lk__builder_unknown(struct lk__builder *builder, const char *noun)
 {
     const enum lk__source source = builder->source, other = source == LK__FROM_URL ? LK__FROM_JSON : LK__FROM_URL;

@@ -10,7 +10,7 @@
 
 #define DIGITS "0123456789"
 
-/* What a value must be, and which form it must have in JSON; NULL: "be a string". */
+/* The words for the rule of a value, and for its form in JSON; NULL: "be a string". */
 static const char *const must_be[][2] = {
     [LK__TEXT] = { "not be empty", NULL },
     [LK__CLIENT_NAME] = { "be printable ASCII without blanks", NULL },
