@@ -46,6 +46,15 @@ static bool is_late(const struct options *options, int tick)
     return since_ms(options, tick) > LATE_MS;
 }
 
+/* A host that reaches no server tries again, and leaves the tick to the others when it is too late. */
+static int try_tick(const struct options *options, lk_mutex_t *mutex, int tick)
+{
+    int rc = ENOTCONN;
+    while (rc == ENOTCONN && !is_late(options, tick))
+        rc = lk_mutex_trylock(mutex);
+    return rc == ENOTCONN ? EBUSY : rc;
+}
+
 /* One host. */
 static int cron(const struct options *options)
 {
@@ -54,7 +63,7 @@ static int cron(const struct options *options)
         while (since_ms(options, tick) < 0)
             pause_ms(-since_ms(options, tick));
 
-        int rc = is_late(options, tick) ? EBUSY : lk_mutex_trylock(mutex);
+        int rc = try_tick(options, mutex, tick);
         int came_late = !is_late(options, tick) ? 0 : rc == 0 ? options->workers /* the others were refused */ : 1;
         __atomic_fetch_add(&late[tick], came_late, __ATOMIC_RELAXED);
         if (rc == 0) {

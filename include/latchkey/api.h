@@ -97,8 +97,10 @@ LK_API const char *lk_errortext(void);
  * When the calling thread's last failure is settled. A request without an answer may
  * have taken effect, or may still; the library takes back what it can, and the rest
  * ends with its lease. This tells the latest moment at which something of the failed
- * call may be at the server: a hold that nobody has, a place in a queue, a release
- * or a count that is still on its way.
+ * call may be at the server: a hold that nobody has, a release or a count that is
+ * still on its way. A place in a queue that was left behind is taken out as soon as a
+ * server is reached. Until then it may be granted the object for a few seconds, if
+ * other threads of this client wait there.
  *
  * Returns     milliseconds from now; 0: nothing is left, or can come any more, as after
  *             every code that says "not held" or "unchanged". More than 0 after EIO,

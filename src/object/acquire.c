@@ -256,6 +256,18 @@ static void end(struct lk__acquire *acquire, bool keep)
     lk__waiter_destroy(&acquire->waiter);
 }
 
+/* It is not held. What may be at the server is given back, and a place that was given up is remembered for the next master. */
+static void let_go(struct lk__acquire *acquire)
+{
+    const struct lk__waiter *waiter = &acquire->waiter;
+    const struct lk__acquirefsm_result *result = &waiter->machine.result;
+    bool fails_over = lk__options_failover(acquire->op->object->client->options);
+    if (result->unknown)
+        lk__acquire_takeback(acquire);
+    else if (result->arrival != 0 && !acquire->unconfirmed && acquire->hold != NULL && fails_over)
+        lk__lease_remember(&acquire->hold->lease, waiter->request.epoch, lk__later(lk__now_us(), acquire->asked_ms * 1000));
+}
+
 /* The thread ended while it was parked, and has left the queue at the server. */
 static void unwind(struct lk__waiter *waiter)
 {
@@ -265,8 +277,7 @@ static void unwind(struct lk__waiter *waiter)
     if (acquire->qnode.parker != NULL)
         lk__localqueue_leave(acquire->queue, &acquire->qnode);
     lk__object_addwaiting(acquire->op->object, -1);
-    if (waiter->machine.result.unknown)
-        lk__acquire_takeback(acquire);
+    let_go(acquire);
     end(acquire, false);
     lk__free(acquire->text);
     acquire->unwind(acquire);
@@ -276,7 +287,6 @@ static void unwind(struct lk__waiter *waiter)
 static int conclude(struct lk__acquire *acquire, int rc)
 {
     struct lk__object *object = acquire->op->object;
-    bool unknown = acquire->waiter.machine.result.unknown;
     if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
         rc = lk__acquire_confirm(acquire, rc);
     lk__object_addwaiting(object, -1);
@@ -287,8 +297,8 @@ static int conclude(struct lk__acquire *acquire, int rc)
         count_it(acquire);
     else if (held)
         become_holder(acquire, rc);
-    else if (unknown)
-        lk__acquire_takeback(acquire);
+    else
+        let_go(acquire);
     end(acquire, held);
     return rc;
 }

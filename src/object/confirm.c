@@ -18,7 +18,7 @@ struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
     return acquire->release != NULL ? acquire->release : &acquire->hold->lease.release;
 }
 
-/* For how long something of it may be at the server: an unseen grant, its place in the queue, what is handed to that. */
+/* For how long something of it may be at the server: an unseen grant, its place if its client is silent, what is handed to that. */
 static int64_t lasts_ms(const struct lk__acquire *acquire)
 {
     const struct lk__options *options = acquire->op->object->client->options;
@@ -34,6 +34,7 @@ void lk__acquire_takeback(struct lk__acquire *acquire)
     struct lk__outboxentry *release = lk__acquire_release(acquire);
     int64_t end_us = lk__now_us() + 1000 * lasts_ms(acquire);
     release->flags |= LK__SENT_AGAIN;
+    release->placed = result->arrival != 0;
     if (acquire->release == NULL) /* else a late copy is known by the record */
         release->past = result->duplicates_until;
     lk__outbox_send(&acquire->op->object->client->dog, release, end_us);

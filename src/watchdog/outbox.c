@@ -147,6 +147,30 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     lk__watchdog_locklast(dog);
 }
 
+/* Nobody waits for the entry any more. */
+static void unawait(struct lk__watchdog *dog, struct lk__outboxentry *entry)
+{
+    assert(lk__mu_held(&dog->mu));
+    dog->outbox.pending -= !entry->unawaited;
+    entry->unawaited = true;
+    pthread_cond_broadcast(&dog->outbox.answered);
+}
+
+/* A place in a queue lasts as long as its client asks for others, and no longer than the queue without anybody. */
+enum { PLACE_S = 3600 };
+
+/* Its time is over. */
+static void give_up(struct lk__watchdog *dog, struct lk__outboxentry *entry)
+{
+    if (!entry->placed) {
+        end(dog, entry);
+        return;
+    }
+    entry->placed = false;
+    entry->end_us += PLACE_S * INT64_C(1000000);
+    unawait(dog, entry);
+}
+
 static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk__outboxentry *entry)
 {
     return lk__node_for(dog->node, &entry->command, entry->manner == LK__BY_ASKING);
@@ -181,7 +205,7 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
     while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us) {
         struct lk__outboxentry *entry = LK__CONTAINER(timer, struct lk__outboxentry, timer);
         if (now_us >= entry->end_us)
-            end(dog, entry);
+            give_up(dog, entry);
         else if (!lk__window_isfull(dog, node_of(dog, entry)))
             send_it(dog, entry, now_us);
         else if (dog->node->cluster == NULL)
@@ -200,11 +224,8 @@ static int64_t past_copies(struct lk__watchdog *dog, struct lk__outboxentry *ent
     assert(lk__mu_held(&dog->mu));
     int64_t left_us = lk__until_left(&entry->past, date, now_us), here_us = entry->past.here_us - now_us;
     int64_t command_us = dog->options->command_timeout_ms * 1000;
-    if (here_us <= 0 && !entry->unawaited) {
-        entry->unawaited = true;
-        dog->outbox.pending--;
-        pthread_cond_broadcast(&dog->outbox.answered);
-    }
+    if (here_us <= 0)
+        unawait(dog, entry);
     if (here_us > 0 && here_us < left_us)
         left_us = here_us;
     if (here_us > 0 && command_us < left_us)

@@ -24,10 +24,11 @@ struct lk__outboxentry {
     atomic_int refs;                             /* its owner's, and the outbox's while it is pending */
     unsigned char flags;                         /* sent with the command, as are the next ones */
     unsigned char dating;                        /* enum lk__dating */
+    bool placed;                                 /* its subject has a place in a queue, which outlasts its end_us */
     /* these five under dog->mu */
     bool pending : 1;
     bool inflight : 1;
-    bool unawaited : 1; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
+    bool unawaited : 1; /* nothing is held by what it gives back: it only serves those who wait, and no close waits for it */
     unsigned char manner : 2; /* enum lk__manner, of the next request */
     void (*free)(struct lk__outboxentry *entry); /* frees the memory that it is part of */
 
@@ -41,7 +42,7 @@ struct lk__outboxentry {
     struct lk__until past;
 
     /* under dog->mu */
-    int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */
+    int64_t end_us;         /* by then nothing is held by the command's subject: the entry is given up */
     struct lk__timer timer; /* when it is sent next */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stale_places_test.c - a place in the queue that nobody keeps up any more refuses nobody who tries
+ * stale_places_test.c - a place in the queue that nobody keeps up any more refuses nobody who tries, and delays nobody
  *
  * It is that of a thread that ended, or lost its way, in a process that lives and listens. If nobody else waits, it is
  * for the one who tries to find out.
@@ -8,7 +8,7 @@
  * labels: threads memory
  * simulated: yes
  */
-#include "world.h"
+#include "proxy.h"
 
 #include <stdio.h>
 
@@ -83,7 +83,45 @@ static void a_lock_is_taken(struct world *w)
     assert_lk(0, lk_rwlock_unlock(rwlock));
 }
 
+static int lock_briefly(void *mutex)
+{
+    return lk_mutex_lockfor(mutex, 500);
+}
+
+static int lock_patiently(void *mutex)
+{
+    int rc = lk_mutex_lockfor(mutex, 300000);
+    return rc != 0 ? rc : lk_mutex_unlock(mutex);
+}
+
+/* It is in the way for as long as its client asks for others: so it is taken out when the server is there again. */
+static void a_place_given_up_in_an_outage_goes(struct world *w)
+{
+    enum { OUTAGE_MS = 60000, SOON_MS = 1500 /* a claim lasts for 3 s */ };
+    const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
+    struct proxy *p = proxy_begin(w);
+    struct worker hurried, patient;
+    lk_mutex_t *held = world_mutex(w, world_client(w, "lease=60s"), "orders", &fair);
+    lk_mutex_t *mutex = world_mutex(w, proxy_client(p, ""), "orders", &fair);
+    assert_lk(0, lk_mutex_lock(held));
+    worker_start(&hurried, lock_briefly, mutex);
+    eventually(world_queued(w, "orders") == 1, 3000);
+    worker_start(&patient, lock_patiently, mutex);
+    eventually(world_queued(w, "orders") == 2 && world_listening(w, "mutex:{orders}"), 3000);
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    assert_int_not_equal(0, worker_join(&hurried));
+    sleep_ms(OUTAGE_MS);
+    proxy_refuse(p, false);
+    eventually(world_queued(w, "orders") == 1, 10000);
+    sleep_ms(1000); /* its subscription stands */
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_unlock(held));
+    assert_lk(0, worker_join(&patient));
+    assert_between(now_ms() - began_ms, 0, SOON_MS);
+}
+
 int main(void)
 {
-    return world_run(a_permit_is_taken, a_lock_is_taken);
+    return world_run(a_permit_is_taken, a_lock_is_taken, a_place_given_up_in_an_outage_goes);
 }

@@ -241,7 +241,10 @@ struct next {
 static int run_next(void *arg)
 {
     struct next *next = arg;
-    int rc = lk_once_begin(next->once, PATIENT_MS);
+    int rc;
+    do
+        rc = lk_once_begin(next->once, PATIENT_MS);
+    while (rc == ENOSPC); /* a server that evicts may be full, with nothing left to evict */
     gate_open(&next->begun);
     while (rc == 0 && !gate_is_open(&next->learned))
         sleep_ms(2);

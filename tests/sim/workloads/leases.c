@@ -985,10 +985,18 @@ static struct {
     int64_t there_us, before_ns, after_ns;
 } first_look, last_look;
 
-/* When the server may have stood still last: an answer was late. */
+/* When the server may have stood still last: an answer was late, or the driver had it stand still. Two of them may be one. */
 static struct {
     int64_t since_ns, until_ns;
 } silence;
+
+/* What it renewed when it went on may be there still when the next one begins. */
+static void note_silence(const struct plan *plan, int64_t since_ns, int64_t until_ns)
+{
+    if (since_ns > silence.until_ns + longer(plan, 3 * plan->lease_ms * 1000000))
+        silence.since_ns = since_ns;
+    silence.until_ns = until_ns;
+}
 
 static const char look[] = "local all = {} for i, key in ipairs(KEYS) do local kind = redis.call('TYPE', key).ok "
                            "if kind == 'hash' then local f = redis.call('HGETALL', key) "
@@ -1064,10 +1072,11 @@ static void note_time(const struct seen *seen, int64_t there_us)
         first_look = last_look;
 }
 
-/* A server that stood still within a script goes on with it: a lease that it was renewing begins then. */
+/* A server that stood still goes on with all that it was sent: a lease that it renews begins then, and so does a claim. */
 static int64_t latest_free_ns(const struct plan *plan, const struct hold *hold)
 {
-    int64_t renewed_ns = silence.until_ns + longer(plan, hold->lease_most_ms * 1000000);
+    int64_t most_ms = hold->lease_most_ms > CLAIM_MS ? hold->lease_most_ms : CLAIM_MS;
+    int64_t renewed_ns = silence.until_ns + longer(plan, most_ms * 1000000);
     return silence.since_ns <= hold->free_by_ns && renewed_ns > hold->free_by_ns ? renewed_ns : hold->free_by_ns;
 }
 
@@ -1130,10 +1139,8 @@ static void look_at_server(struct world *w, struct shared *s)
     seen.before_ns = true_ns();
     redisReply *reply = ask(w, s);
     seen.after_ns = true_ns();
-    if (seen.after_ns - seen.before_ns > GHOST_MS * 500000LL) {
-        silence.since_ns = last_look.after_ns;
-        silence.until_ns = seen.after_ns;
-    }
+    if (seen.after_ns - seen.before_ns > GHOST_MS * 500000LL)
+        note_silence(&s->plan, last_look.after_ns, seen.after_ns);
     if (reply != NULL)
         note_time(&seen, reply->element[reply->elements - 1]->integer);
     for (unsigned i = 0; reply != NULL && i + 1 < reply->elements; i++) {
@@ -1266,11 +1273,13 @@ static void freeze(struct driver *d)
     bool excuses;
     int64_t ms = draw_outage(d, &excuses);
     begin_outage(d, excuses);
+    int64_t since_ns = true_ns();
     world_stop_server(d->w);
-    d->s->away_ns = true_ns();
+    d->s->away_ns = since_ns;
     rest_ms(ms);
     d->s->away_ns = 0;
     world_cont_server(d->w);
+    note_silence(&d->s->plan, since_ns, true_ns());
     end_outage(d, excuses);
 }
 
@@ -1313,8 +1322,10 @@ static void pause_writes(struct driver *d)
     bool excuses;
     int64_t ms = draw_outage(d, &excuses);
     begin_outage(d, excuses);
+    int64_t since_ns = true_ns();
     world_redis(d->w, "CLIENT PAUSE %lld %s", (long long)ms, luck_onein(&d->luck, 2) ? "WRITE" : "ALL");
     rest_ms(ms + ms / 50 + 1);
+    note_silence(&d->s->plan, since_ns, true_ns());
     end_outage(d, excuses);
 }
 
