@@ -158,7 +158,8 @@ LK_API int lk_mutex_destroy(lk_mutex_t *m);
  *                        given back by the library or ends with its lease, at the
  *                        latest in lk_errorsettles() milliseconds
  *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOTSUP ENOMEM  not held;
- *                        EINVAL with strict=yes if others differ in fair or robust
+ *                        EINVAL with strict=yes if others differ in fair or robust,
+ *                        and if a version with another protocol uses the name
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if free or held by this thread; 1 and a message if it has to wait,

@@ -161,7 +161,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  *                        given back by the library or ends with its lease, at the
  *                        latest in lk_errorsettles() milliseconds
  *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not held;
- *                        EINVAL with strict=yes if others differ in prefer or robust
+ *                        EINVAL with strict=yes if others differ in prefer or robust,
+ *                        and if a version with another protocol uses the name
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if there is room; 1 and a message if it has to wait, and one more a

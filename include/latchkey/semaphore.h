@@ -217,7 +217,8 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *             ECANCELED  the client was closed, or the semaphore deleted; not taken
  *             ESTALE     `anonymous`: this client was cut off for a lease; not taken
  *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken;
- *                        EINVAL with strict=yes if others differ in leased
+ *                        EINVAL with strict=yes if others differ in leased,
+ *                        and if a version with another protocol uses the name
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
  *             end the wait of one that is not `interruptible`. A cancellation point, on entry and while it waits for
  *             permits or for a connection: a cancelled thread has no permit and no

@@ -81,7 +81,7 @@ struct lk__waiter {
     int cancel_state; /* while it is parked */
     struct lk__settingsmark *settings; /* NULL, or to be looked at if the machine's settings say so */
     /* Tell that others use the name with the settings `found`; with an error text, if that is the end. */
-    void (*disagrees)(struct lk__waiter *waiter, const char *found);
+    bool (*disagrees)(struct lk__waiter *waiter, const char *found);
     /* under waiters->mu: see waiters.c */
     struct lk__waiter *leader; /* whose place in the queue is good for this one, too; NULL: it has its own */
     struct lk__link following; /* in leader->followers */

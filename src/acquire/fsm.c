@@ -266,15 +266,15 @@ static struct lk__step on_overtaken(struct lk__acquirefsm *a, int64_t now_us)
     return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
-/* Others use the name with other settings. The caller was told; unless it is strict, the next ask says that it knows. */
-static struct lk__step on_disagreement(struct lk__acquirefsm *a, int64_t now_us)
+/* Others use the name with other settings. The caller was told; unless it is refused, the next ask says that it knows. */
+static struct lk__step on_disagreement(struct lk__acquirefsm *a, int64_t now_us, bool refused)
 {
     if (a->marking != LK__COMPARE) {
         a->listed = true;
         return leave(a, now_us, EPROTO);
     }
     a->result.disagreed = true;
-    if (a->set.strict)
+    if (refused)
         return leave(a, now_us, EINVAL);
     a->marking = LK__REPLACE;
     a->next_us = now_us;
@@ -328,7 +328,7 @@ static struct lk__step on_verdict(struct lk__acquirefsm *a, int64_t now_us, int6
         pause_next(a, now_us);
         return proceed(a, now_us);
     case LK__DISAGREES:
-        return on_disagreement(a, now_us);
+        return on_disagreement(a, now_us, asked->refused);
     case LK__UNRECOVERABLE:
         return end(a, ENOTRECOVERABLE);
     case LK__IMPOSSIBLE:

@@ -54,7 +54,8 @@ struct lk__asked {
     int64_t wants;      /* ... how many that one wants ... */
     int64_t since_ms;   /* ... and for how long it has been there */
     const char *ours;   /* BEHIND: the id of the waiter whose place, with `arrival`, is good for both */
-    const char *found;  /* DISAGREES: the settings that others use */
+    const char *found;  /* DISAGREES: the settings that others use ... */
+    bool refused;       /* ... and they are the end, not only a warning */
 };
 
 struct lk__grant {
@@ -90,7 +91,6 @@ struct lk__acquirefsm_settings {
     int skew_ms;                            /* clock_skew */
     bool try_only;                          /* do not queue: what is taken is BUSY */
     bool compare;                           /* the first ask compares the settings mark */
-    bool strict;                            /* other settings there are the end, and not only a warning */
     bool confirmed;                         /* an ask confirms a grant: the server is to know that it arrived */
     bool recorded; /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
 };

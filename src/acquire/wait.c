@@ -34,7 +34,6 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
     settings.skew_ms = (int)options->clock_skew_ms;
-    settings.strict = options->strict;
     lk__acquirefsm_init(&waiter->machine, &settings);
 }
 
@@ -256,8 +255,7 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
     }
     warn_of_wait(attempt, now_us, &asked);
     if (asked.verdict == LK__DISAGREES && a->marking == LK__COMPARE) {
-        waiter->disagrees(waiter, asked.found);
-        attempt->explained = a->set.strict;
+        attempt->explained = asked.refused = waiter->disagrees(waiter, asked.found);
     }
     if (asked.verdict == LK__QUEUED)
         note_place(attempt, now_us);

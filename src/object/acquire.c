@@ -48,10 +48,10 @@ static int make_hold(struct lk__acquire *acquire)
     return 0;
 }
 
-static void disagrees(struct lk__waiter *waiter, const char *found)
+static bool disagrees(struct lk__waiter *waiter, const char *found)
 {
     struct lk__acquire *acquire = LK__CONTAINER(waiter, struct lk__acquire, waiter);
-    lk__settings_differ(acquire->op->object, acquire->settings->mine, found);
+    return lk__settings_differ(acquire->op->object, acquire->settings->mine, found);
 }
 
 static void waits_long(struct lk__patience *patience)

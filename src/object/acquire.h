@@ -108,7 +108,7 @@ int lk__acquire_run(struct lk__acquire *acquire);
 /* What a settings mark points into. */
 struct lk__settingstext {
     char key[LK__KEY_MAX];
-    char words[64]; /* of one of several stripes; others are constant */
+    char words[64];
 };
 
 /* An acquire that was begun; private to it. */
@@ -205,8 +205,11 @@ int lk__gone(const struct lk__object *object);
 /* Is an acquire to look at the settings mark? The first one, and then now and then. */
 bool lk__settings_isdue(const struct lk__object *object, int64_t now_us);
 struct lk__settingsmark lk__settings_mark(const struct lk__object *object, struct lk__settingstext *text);
-/* Tell that others have other settings: the log and the listeners once, a strict caller each time, by an error text. */
-void lk__settings_differ(struct lk__object *object, const char *mine, const char *found);
+/*
+ * Tell that others have other settings: the log and the listeners once. True: the caller is refused, with an error text, as it
+ * is strict, or they speak another protocol.
+ */
+bool lk__settings_differ(struct lk__object *object, const char *mine, const char *found);
 /* An acquire that was to look at the mark has ended. */
 void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_result *result);
 

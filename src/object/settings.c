@@ -9,11 +9,13 @@
  *
  * Where they differ the script does nothing else. The caller is told, and asks again to be let in all the same; then its
  * settings become the mark, so that others are told in turn: users who look at the mark only when they come would not
- * hear of those who came later. With strict=yes the caller is refused, and the mark stays.
+ * hear of those who came later. With strict=yes the caller is refused, and the mark stays. So is one whose library speaks
+ * another protocol than the last user's, which is the first word of the settings.
  */
 #include "object/acquire.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /*
  * Moments are counted in units of 67 s, as only some 16 bits of them are kept: an object that nobody acquired for 51 days
@@ -40,31 +42,46 @@ void lk__settings_makedue(struct lk__object *object)
     atomic_store(&object->settings_told, (uint16_t)((long_ago & ~DIFFERS) | differs));
 }
 
+/* It changes with keys or scripts that libraries before cannot share: docs/protocol.md. */
+#define PROTOCOL "protocol=1 "
+
 struct lk__settingsmark lk__settings_mark(const struct lk__object *object, struct lk__settingstext *text)
 {
     const struct lk__traits *traits = &object->traits;
     const char *words = object->kind->settings[2 * traits->order + traits->robust];
     lk__key_ours(text->key, object->kind->settings_key, object->member.entry.key);
+    int length = snprintf(text->words, sizeof text->words, PROTOCOL "%s", words);
     if (traits->stripes > 0)
-        snprintf(text->words, sizeof text->words, "%s stripes=%u", words, (unsigned)traits->stripes);
-    return (struct lk__settingsmark){ .key = text->key, .mine = traits->stripes > 0 ? text->words : words };
+        snprintf(text->words + length, sizeof text->words - (size_t)length, " stripes=%u", (unsigned)traits->stripes);
+    return (struct lk__settingsmark){ .key = text->key, .mine = text->words };
 }
 
 /*
  * Each time it is an error, but a program is told once. Threads that ask at the same time may all find that others differ,
  * and one of them late, when another one has found that they agree now: so not twice within half an hour.
  */
-void lk__settings_differ(struct lk__object *object, const char *mine, const char *found)
+bool lk__settings_differ(struct lk__object *object, const char *mine, const char *found)
 {
-    if (object->client->options->strict)
+    bool strict = object->client->options->strict, foreign = strncmp(found, PROTOCOL, strlen(PROTOCOL)) != 0;
+    if (foreign)
+        lk__fail(EINVAL,
+                 "%s: another version of Latchkey used it within the last hour, and both cannot share it: " PROTOCOL
+                 "here, and %.80s there; end all programs with one of them first",
+                 object->what, found);
+    else if (strict)
         lk__fail(EINVAL, "%s: %s here, and %.80s where it was used within the last hour; refused by strict=yes",
                  object->what, mine, found);
     uint16_t now = moment(lk__now_us()), told = atomic_exchange(&object->settings_told, now | DIFFERS);
     if ((told & DIFFERS) || (uint16_t)(now - told) < LATELY)
-        return;
-    lk__log(LK_LOG_WARNING, "%s: %s here, but others use it with %.80s; give all who use this name the same settings",
-            object->what, mine, found);
+        return strict || foreign;
+    if (foreign)
+        lk__log(LK_LOG_WARNING, "%s", lk_errortext());
+    else
+        lk__log(LK_LOG_WARNING,
+                "%s: %s here, but others use it with %.80s; give all who use this name the same settings", object->what,
+                mine, found);
     lk__events_ofobject(&object->client->events, LK_EVENT_DISAGREES, object->kind->number, lk__object_name(object), 0);
+    return strict || foreign;
 }
 
 void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_result *result)

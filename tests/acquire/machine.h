@@ -90,7 +90,8 @@ static inline struct lk__asked asked_of(enum lk__verdict verdict, int64_t number
                                .token = granted ? number : 0,
                                .arrival = granted ? 0 : number,
                                .left_ms = left_ms,
-                               .place = place };
+                               .place = place,
+                               .refused = verdict == LK__DISAGREES && place != 0 };
 }
 
 static inline struct lk__reply *error_of(const char *text)
@@ -127,6 +128,7 @@ struct row {
 #define QUEUES(left_ms, server_ms, place) ANSWERS(LK__QUEUED, 11, left_ms, server_ms, place)
 #define REFUSES(server_ms) ANSWERS(LK__BUSY, 0, 900, server_ms, 0)
 #define DISAGREES(server_ms) ANSWERS(LK__DISAGREES, 0, 0, server_ms, 0)
+#define BARS(server_ms) ANSWERS(LK__DISAGREES, 0, 0, server_ms, 1)
 #define IS_LATE(server_ms) ANSWERS(LK__LATE, 0, 0, server_ms, 0)
 #define SAYS(errmsg) .event = ANSWER_WORDS, .text = errmsg
 #define HAS_LEFT(server_ms) .event = ANSWER_LEFT, .numbers = { server_ms }

@@ -29,7 +29,8 @@ struct life {
     double rate;
     int64_t ahead_us;      /* what the clock of the present server shows beyond that */
     unsigned answered_by;  /* the epoch of the server that answered the last ask */
-    bool others_differ;    /* the settings mark says something else than ours */
+    bool others_differ;    /* the settings mark says something else than ours ... */
+    bool strict;           /* ... and that is the end */
     bool queued;           /* we are in the queue */
     int asks;              /* how many were sent */
     bool behind;           /* the first of them was told that another waiter of our client stands there for us, too */
@@ -91,7 +92,7 @@ static struct lk__asked obey_ask(struct life *life, int64_t deadline_us)
     if (now_us > deadline_us)
         return asked_of(LK__LATE, 0, 0, now_us, 0);
     if (life->play.marking == LK__COMPARE && life->others_differ)
-        return asked_of(LK__DISAGREES, 0, 0, now_us, 0);
+        return asked_of(LK__DISAGREES, 0, 0, now_us, life->strict);
     if (life->play.marking != LK__UNMARKED)
         life->others_differ = once_in(3); /* the next one changes it, or nobody comes */
     if (ours || !life->busy) {
@@ -356,7 +357,7 @@ static void live(int number, int *ends)
     struct lk__acquirefsm_settings settings =
         once_in(4) ? trying() : limited(once_in(4) ? NEVER : (int64_t)drawn(1500));
     settings.compare = once_in(2);
-    settings.strict = once_in(2);
+    life.strict = once_in(2);
     life.others_differ = once_in(2);
     settings.lease_ms = once_in(4) ? settings.try_only ? 300 : CLAIM : LEASE; /* a claim is never longer */
     life.play = begin_as(settings);

@@ -112,35 +112,35 @@ static int init_leased(union any *any, lk_client_t *client, bool second)
 }
 
 static const struct kind kinds[] = {
-    { { "fair=no robust=no", "fair=yes robust=no" },
+    { { "protocol=1 fair=no robust=no", "protocol=1 fair=yes robust=no" },
       "latchkey:settings:mutex:{thing}",
       { LK_KIND_MUTEX, LK_KIND_MUTEX },
       init_fair,
       lock,
       unlock,
       destroy_mutex },
-    { { "fair=no robust=no", "fair=no robust=yes" },
+    { { "protocol=1 fair=no robust=no", "protocol=1 fair=no robust=yes" },
       "latchkey:settings:mutex:{thing}",
       { LK_KIND_MUTEX, LK_KIND_MUTEX },
       init_robust,
       lock,
       unlock,
       destroy_mutex },
-    { { "prefer=reader robust=no", "prefer=writer robust=no" },
+    { { "protocol=1 prefer=reader robust=no", "protocol=1 prefer=writer robust=no" },
       "latchkey:settings:rw:{thing}",
       { LK_KIND_RWLOCK, LK_KIND_RWLOCK },
       init_prefer,
       read_lock,
       unlock_rwlock,
       destroy_rwlock },
-    { { "prefer=fair robust=no", "prefer=fair robust=yes" },
+    { { "protocol=1 prefer=fair robust=no", "protocol=1 prefer=fair robust=yes" },
       "latchkey:settings:rw:{thing}",
       { LK_KIND_RWLOCK, LK_KIND_RWLOCK },
       init_robust_rwlock,
       write_lock,
       unlock_rwlock,
       destroy_rwlock },
-    { { "leased=no", "leased=yes" },
+    { { "protocol=1 leased=no", "protocol=1 leased=yes" },
       "latchkey:settings:sem:{thing}",
       { LK_KIND_SEM, LK_KIND_PERMITS },
       init_leased,
@@ -367,6 +367,32 @@ static void a_strict_client_is_refused(struct world *w)
     }
 }
 
+/* Another version of the library, before its protocol had a number, or after the next one: nothing is taken. */
+static void another_protocol_is_refused(struct world *w)
+{
+    static const char *const others[] = { "fair=no robust=no", "protocol=10 leased=no", "protocol=2 prefer=fair robust=no" };
+    for (const struct kind *k = kinds; k < kinds + KINDS; k++) {
+        begin(w, k);
+        const char *other = others[(k - kinds) % 3];
+        union any *mine = world_any(w, world_client(w, ""), false);
+        world_redis(w, "SET %s %s EX 3600", k->key, other);
+        const char *before = world_keys(w);
+        for (int i = 0; i < 2; i++) {
+            assert_lk(EINVAL, k->take(mine));
+            assert_non_null(strstr(lk_errortext(), other));
+            assert_non_null(strstr(lk_errortext(), "end all programs with one of them"));
+            assert_int_equal(0, lk_errorsettles());
+        }
+        assert_string_equal(before, world_keys(w));
+        assert_string_equal(other, world_str(w, "GET %s", k->key));
+        eventually(said("another version of Latchkey") == 1, 5000);
+        world_redis(w, "DEL %s", k->key);
+        use(mine);
+        assert_string_equal(k->words[0], world_str(w, "GET %s", k->key));
+        world_close(w, NULL);
+    }
+}
+
 /* A name that is held by others: who waits is told at once, and not when it gets it. */
 static void who_waits_is_told_first(struct world *w)
 {
@@ -471,13 +497,14 @@ static void whatever_the_mark_says_is_a_warning(struct world *w)
     char longest[2001];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
+    memcpy(longest, "protocol=1 ", 11);
     begin(w, &kinds[0]);
     world_redis(w, "SET %s %s", kind->key, longest);
     union any *mine = world_any(w, world_client(w, ""), false);
     use(mine);
     expect_warnings(1);
     begin(w, &kinds[0]);
-    world_redis(w, "SET %s %s", kind->key, "a\nb");
+    world_redis(w, "SET %s %s", kind->key, "protocol=1 a\nb");
     half_an_hour_passes(mine);
     use(mine); /* it has been told that others differ */
     expect_warnings(0);
@@ -488,6 +515,7 @@ static void whatever_the_mark_says_is_a_warning(struct world *w)
 int main(void)
 {
     return world_run(agreement_costs_no_command, each_side_is_told_once, the_last_one_who_looked_is_compared_with,
-                     a_mark_in_use_lasts, a_strict_client_is_refused, who_waits_is_told_first, another_process_is_found,
-                     lost_answers_change_nothing, threads_are_told_together, whatever_the_mark_says_is_a_warning);
+                     a_mark_in_use_lasts, a_strict_client_is_refused, another_protocol_is_refused,
+                     who_waits_is_told_first, another_process_is_found, lost_answers_change_nothing,
+                     threads_are_told_together, whatever_the_mark_says_is_a_warning);
 }

@@ -121,7 +121,7 @@ static void check_text(const char *text, const struct row *row)
         return;
     }
     if (begins_with(row->key, "latchkey:settings:")) {
-        assert_string_equal("prefer=fair robust=yes", text);
+        assert_string_equal("protocol=1 prefer=fair robust=yes", text);
         return;
     }
     assert_non_null(strstr(row->content, "<owner id of the writer> <token> <0 or 1> or unrecoverable"));

@@ -20,11 +20,11 @@ static void another_number_of_stripes_is_told(struct world *w)
     assert_lk(0, log_keep(LK_LOG_WARNING));
     assert_lk(0, lk_mutex_lock(lk_stripes_at(eight, 3)));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(eight, 3)));
-    assert_string_equal("fair=no robust=no stripes=8", world_str(w, "GET latchkey:settings:mutex:{stock:3}"));
+    assert_string_equal("protocol=1 fair=no robust=no stripes=8", world_str(w, "GET latchkey:settings:mutex:{stock:3}"));
     assert_lk(0, lk_mutex_lock(lk_stripes_at(four, 3)));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(four, 3)));
     eventually(strstr(log_kept(), "stripes=8") != NULL, 5000);
-    assert_non_null(strstr(log_kept(), "mutex stock:3: fair=no robust=no stripes=4 here"));
+    assert_non_null(strstr(log_kept(), "mutex stock:3: protocol=1 fair=no robust=no stripes=4 here"));
     assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_DISAGREES, event.type);
     assert_string_equal("stock:3", event.name);

@@ -178,12 +178,12 @@ static bool is(const char *reply, size_t length, const char *special)
     return length == strlen(special) && memcmp(reply, special, length) == 0;
 }
 
-/* The last word of a request, but for settings behind it: "fair=no robust=no", and maybe one word more. */
+/* The last word of a request, but for settings behind it: "protocol=1 fair=no robust=no", and maybe one word more. */
 static const char *last_word(const redisReply *request)
 {
     size_t last = request->elements - 1;
     for (size_t i = last; i > 0 && i + 2 > last; i--)
-        if (strstr(request->element[i]->str, "=no") != NULL || strstr(request->element[i]->str, "=yes") != NULL)
+        if (strncmp(request->element[i]->str, "protocol=", 9) == 0)
             return request->element[i - 1]->str;
     return request->element[last]->str;
 }
