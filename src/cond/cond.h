@@ -58,14 +58,13 @@ extern const struct lk__kind lk__cond_kind;
 /* A reply with the name of a mutex. */
 struct lk__condbuf {
     struct lk__reply reply;
+    struct lk__value values[LK__REPLYBUF_VALUES];
     char text[LK__KEY_MAX + 64];
 };
 
 static inline struct lk__reply *lk__condbuf_reply(struct lk__condbuf *buf)
 {
-    buf->reply.text = buf->text;
-    buf->reply.text_capacity = sizeof buf->text;
-    return &buf->reply;
+    return lk__reply_in(&buf->reply, buf->values, LK__REPLYBUF_VALUES, buf->text, sizeof buf->text);
 }
 
 /* --- pair.c ------------------------------------------------------------------------------------------------------- */

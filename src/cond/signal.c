@@ -43,7 +43,7 @@ static int wake_some(const struct lk__op *op, bool all, int64_t *left)
 static int wake(lk_cond_t *c, bool all)
 {
     struct lk__op op;
-    int64_t left;
+    int64_t left = 0;
     int rc = lk__op_enter(&op, LK__HANDLE(c), &lk__cond_kind);
     if (rc != 0)
         return rc;

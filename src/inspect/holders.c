@@ -38,6 +38,7 @@ struct asking {
     size_t stride; /* from one to the next */
     unsigned capacity, listed, count, on_page;
     struct lk__reply reply;
+    struct lk__value values[LK__REPLY_MAX];
     char text[PAGE * (sizeof((lk_holder_t *)0)->id + 24)];
 };
 
@@ -65,7 +66,7 @@ static int ask_page(struct asking *asking, struct lk__inspect_holders_reply *pag
         .first = asking->listed, .most = PAGE, .flags = asking->shelf->flags
     };
     const struct lk__command command = { .script = &lk__lua_inspect_holders, .keys = &keys, .args = &args };
-    asking->reply = (struct lk__reply){ .text = asking->text, .text_capacity = sizeof asking->text };
+    lk__reply_in(&asking->reply, asking->values, LK__REPLY_MAX, asking->text, sizeof asking->text);
     struct lk__call call = { .node = &asking->client->node,
                              .what = "lk_inspect_holders",
                              .command = &command,

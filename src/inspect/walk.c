@@ -47,6 +47,7 @@ struct lk_inspect {
     lk_inspectstats_t stats;
     uint16_t seen[LK__SLOTS]; /* of a cluster: the place where a slot was gone through, or is; 0: none yet */
     struct lk__reply reply;
+    struct lk__value values[LK__REPLY_MAX];
     char text[LK__REPLY_BYTES_MAX];
 };
 
@@ -178,7 +179,7 @@ static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found, un
         .cursor = walk->cursor, .steps = STEPS, .prefix = prefix != NULL ? prefix : "", .kinds = walk->kinds
     };
     const struct lk__command command = { .script = &lk__lua_inspect_scan, .args = &args, .place = walk->place };
-    walk->reply = (struct lk__reply){ .text = walk->text, .text_capacity = sizeof walk->text };
+    lk__reply_in(&walk->reply, walk->values, LK__REPLY_MAX, walk->text, sizeof walk->text);
     struct lk__call call = {
         .node = &walk->client->node, .what = "lk_inspect_next", .command = &command, .reply = &walk->reply
     };

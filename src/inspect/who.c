@@ -87,11 +87,12 @@ static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t
 {
     struct {
         struct lk__reply reply;
+        struct lk__value values[LK__REPLY_MAX];
         char text[WORDS_MOST + 64];
     } *room = lk__alloc(sizeof *room);
     if (room == NULL)
         return lk__fail(ENOMEM, "lk_inspect_who: out of memory");
-    room->reply = (struct lk__reply){ .text = room->text, .text_capacity = sizeof room->text };
+    lk__reply_in(&room->reply, room->values, LK__REPLY_MAX, room->text, sizeof room->text);
     int rc = ask_with(&room->reply, client, id, place, who);
     lk__free(room);
     return rc;

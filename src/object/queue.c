@@ -32,13 +32,12 @@ static int list_queue(const struct lk__op *op, struct listing *listing)
     struct lk__queuepage page;
     struct {
         struct lk__reply reply;
+        struct lk__value values[LK__REPLY_MAX];
         char text[PAGE * sizeof((lk_waiter_t *)0)->id];
     } *room = lk__alloc(sizeof *room);
     if (room == NULL)
         return lk__fail(ENOMEM, "%s: out of memory for a list of waiters", op->object->what);
-    room->reply.text = room->text;
-    room->reply.text_capacity = sizeof room->text;
-    listing->reply = &room->reply;
+    listing->reply = lk__reply_in(&room->reply, room->values, LK__REPLY_MAX, room->text, sizeof room->text);
     int rc;
     do {
         rc = lk__client_stay(op->object->client, op->object->what);

@@ -7,15 +7,15 @@
 /* Room for a reply with a result, and the result. */
 struct room {
     struct lk__reply reply;
-    char text[LK_ONCE_RESULT_MAX + 2];
+    struct lk__value values[LK__REPLYBUF_VALUES];
+    char text[LK_ONCE_RESULT_MAX + LK__REPLYBUF_VALUES];
 };
 
 static int ask_result(const struct lk__object *object, struct room *room, char **text)
 {
     const struct lk__command command = lk__object_command(object, &lk__lua_once_result, NULL);
     struct lk__once_result_reply reply;
-    room->reply.text = room->text;
-    room->reply.text_capacity = sizeof room->text;
+    lk__reply_in(&room->reply, room->values, LK__REPLYBUF_VALUES, room->text, sizeof room->text);
     int rc = lk__object_ask(object, &command, NULL, &room->reply);
     if (rc == 0 && !lk__once_result_read(&room->reply, &reply))
         rc = lk__call_garbled(object->what);

@@ -100,19 +100,19 @@ static struct lk__value copied(struct lk__reply *copy, const struct lk__value *f
 }
 
 /*
- * Make `copy`, whose text has a room, the same as `reply`. A text that does not go in is shortened: what our scripts
- * answer does, and errors are told apart by how they begin.
+ * Make `copy`, whose values and text have a room, the same as `reply`. A text that does not go in is shortened: what our
+ * scripts answer does, and errors are told apart by how they begin. Values that do not go in are left out, as no script has them.
  */
 static void copy_reply(struct lk__reply *copy, const struct lk__reply *reply)
 {
     copy->type = reply->type;
-    copy->count = reply->count;
+    copy->count = reply->count < copy->most ? reply->count : copy->most;
     copy->came_us = reply->came_us;
     copy->text_used = 0;
-    assert(copy->text_capacity >= LK__REPLY_MAX); /* so that each text has its share */
-    for (unsigned i = 0; i < reply->count; i++) {
+    assert(copy->text_capacity >= copy->most); /* so that each text has its share */
+    for (unsigned i = 0; i < copy->count; i++) {
         const struct lk__value *from = &reply->values[i];
-        size_t share = (copy->text_capacity - copy->text_used) / (reply->count - i);
+        size_t share = (copy->text_capacity - copy->text_used) / (copy->count - i);
         copy->values[i] = lk__value_istext(from) ? copied(copy, from, reply->text + from->at, share) : *from;
     }
 }

@@ -13,18 +13,21 @@
 
 enum { TEXT_ROOM = 256 }; /* enough for an error, which needs no memory then */
 
+/* One for a parser. */
+struct parsed {
+    struct lk__reply reply;
+    struct lk__value values[LK__REPLY_MAX];
+};
+
 struct lk__reply *lk__reply_new(void)
 {
-    struct lk__reply *reply = lk__alloc(sizeof *reply);
-    if (reply == NULL)
-        return NULL;
-    reply->text = lk__alloc(TEXT_ROOM);
-    reply->text_capacity = TEXT_ROOM;
-    if (reply->text == NULL) {
-        lk__free(reply);
+    struct parsed *parsed = lk__alloc(sizeof *parsed);
+    char *text = parsed != NULL ? lk__alloc(TEXT_ROOM) : NULL;
+    if (text == NULL) {
+        lk__free(parsed);
         return NULL;
     }
-    return reply;
+    return lk__reply_in(&parsed->reply, parsed->values, LK__REPLY_MAX, text, TEXT_ROOM);
 }
 
 void lk__reply_free(struct lk__reply *reply)
@@ -32,7 +35,7 @@ void lk__reply_free(struct lk__reply *reply)
     if (reply == NULL)
         return;
     lk__free(reply->text);
-    lk__free(reply);
+    lk__free(LK__CONTAINER(reply, struct parsed, reply));
 }
 
 /* The integer that `text` begins with, and where it ends; NULL: there is none, or none that fits. */
@@ -54,6 +57,7 @@ void lk__reply_spread(struct lk__reply *reply)
         return;
     const char *at = lk__reply_text(reply, 0), *end = at + reply->values[0].length;
     int64_t numbers[LK__REPLY_MAX];
+    assert(reply->most == LK__REPLY_MAX);
     unsigned count = 0;
     while ((at = read_integer(at, &numbers[count++])) != end)
         if (at == NULL || *at++ != ' ' || count == LK__REPLY_MAX)

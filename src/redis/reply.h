@@ -22,9 +22,10 @@ struct lk__value {
 
 struct lk__reply {
     enum lk__type type;
-    unsigned count;                         /* elements of an array; 1 for anything else */
-    struct lk__value values[LK__REPLY_MAX]; /* what an array holds in arrays of its own is left out */
-    char *text;                             /* NUL after each text */
+    unsigned count;           /* elements of an array; 1 for anything else */
+    unsigned most;            /* of values */
+    struct lk__value *values; /* what an array holds in arrays of its own is left out */
+    char *text;               /* NUL after each text */
     size_t text_used, text_capacity;
     bool cut_short;  /* there was no memory for a text */
     int64_t came_us; /* when it was read */
@@ -33,19 +34,25 @@ struct lk__reply {
 struct lk__reply *lk__reply_new(void);        /* for a parser: its text grows. NULL when out of memory */
 void lk__reply_free(struct lk__reply *reply); /* accepts NULL */
 
-/* Where one who asks has an answer put: on its stack. */
-enum { LK__REPLYBUF_BYTES = 384 };
+/* An empty one, with room there. */
+static inline struct lk__reply *lk__reply_in(struct lk__reply *reply, struct lk__value *values, unsigned most, char *text,
+                                             size_t size)
+{
+    *reply = (struct lk__reply){ .most = most, .values = values, .text = text, .text_capacity = size };
+    return reply;
+}
+
+/* Where one who asks has an answer put: on its stack. More values than any of our scripts has for one who asks so. */
+enum { LK__REPLYBUF_VALUES = 16, LK__REPLYBUF_BYTES = 384 };
 
 struct lk__replybuf {
     struct lk__reply reply;
+    struct lk__value values[LK__REPLYBUF_VALUES];
     char text[LK__REPLYBUF_BYTES];
 };
-/* The reply of one that is empty. */
 static inline struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf)
 {
-    buf->reply.text = buf->text;
-    buf->reply.text_capacity = sizeof buf->text;
-    return &buf->reply;
+    return lk__reply_in(&buf->reply, buf->values, LK__REPLYBUF_VALUES, buf->text, sizeof buf->text);
 }
 
 static inline bool lk__value_istext(const struct lk__value *value)

@@ -26,7 +26,7 @@ static struct lk__value *place_of(const redisReadTask *task)
         reply->count = 1;
         return &reply->values[0];
     }
-    return task->parent->parent == NULL && task->idx < LK__REPLY_MAX ? &reply->values[task->idx] : NULL;
+    return task->parent->parent == NULL && task->idx < (int)reply->most ? &reply->values[task->idx] : NULL;
 }
 
 static void *put(const redisReadTask *task, struct lk__value value)
@@ -67,7 +67,7 @@ static void *on_text(const redisReadTask *task, char *text, size_t length)
 static void *on_elements(const redisReadTask *task, size_t elements)
 {
     struct lk__reply *reply = task->privdata;
-    if (task->type != REDIS_REPLY_ARRAY || elements > LK__REPLY_MAX)
+    if (task->type != REDIS_REPLY_ARRAY || elements > reply->most)
         return NULL;
     put(task, (struct lk__value){ .type = LK__ARRAY });
     if (task->parent == NULL)

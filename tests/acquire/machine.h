@@ -99,8 +99,9 @@ static inline struct lk__reply *error_of(const char *text)
     static struct lk__reply reply;
     static char memory[256];
     snprintf(memory, sizeof memory, "%s", text);
-    reply = (struct lk__reply){ .type = LK__ERROR, .count = 1, .text = memory };
-    reply.values[0] = (struct lk__value){ .type = LK__ERROR, .length = strlen(text) };
+    static struct lk__value value;
+    value = (struct lk__value){ .type = LK__ERROR, .length = strlen(text) };
+    reply = (struct lk__reply){ .type = LK__ERROR, .count = 1, .most = 1, .values = &value, .text = memory };
     return &reply;
 }
 

@@ -329,14 +329,14 @@ static void while_a_renewal_is_looked_for(struct world *w)
     struct worker workers[OTHERS];
     char names[OTHERS][16];
     world_int(w, "DBSIZE");
-    client = world_client(w, "lease=3500ms&command_timeout=1s");
+    client = world_client(w, "lease=10500ms&command_timeout=3s");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     nobody_stands();
     __atomic_store_n(&most_readers, 0, __ATOMIC_SEQ_CST);
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
     __atomic_store_n(&watchdog_stops, 1, __ATOMIC_SEQ_CST);
-    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
+    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 15000);
     world_redis(w, "CONFIG SET maxclients 1000");
     for (int i = 0; i < OTHERS; i++) {
         snprintf(names[i], sizeof names[i], "busy-%d", i);

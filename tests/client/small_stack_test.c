@@ -19,7 +19,7 @@
 #include <time.h>
 
 enum { STACK = 16384, REDLOCK_STACK = 32768, CALLS_MAX = 1000, WAIT_MS = 60, HELD_MS = 250, HELD = 40, WAITERS = 4, QUORUM = 3 };
-enum { CALLERS = 256 }; /* bytes of the stack that whoever calls has for itself */
+enum { CALLERS = 512 }; /* bytes of the stack that whoever calls has for itself */
 enum { ANY = -1 };
 
 /* --- calls on a small stack ---------------------------------------------------------------------------------------- */

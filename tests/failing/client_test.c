@@ -23,7 +23,7 @@
 /* A client that cannot be opened takes its whole time to say so. */
 static const char *options(void)
 {
-    return failing_lasts() ? "lease=1500ms&connect_timeout=300ms" : "lease=3s&connect_timeout=3s&command_timeout=950ms";
+    return failing_lasts() ? "lease=1500ms&connect_timeout=1s" : "lease=3s&connect_timeout=3s&command_timeout=950ms";
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------- */

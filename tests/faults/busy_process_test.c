@@ -19,7 +19,7 @@ enum { COMMAND_MS = 1000 };
 
 /* Two threads: one is about to read the answers of both when the process is stopped. */
 struct meeting {
-    struct gate asks, reads, goes_on;
+    struct gate asks, both, reads, goes_on;
     int codes[2];
     unsigned long long connects;
 };
@@ -47,6 +47,16 @@ static int read_for_both(void *arg)
     return lk_latch_getcount(arg, &count);
 }
 
+/* Requests of the callers. */
+static int in_flight(lk_client_t *client)
+{
+    struct lk__conn *conn = &client->node.lanes[LK__LANE_COMMANDS];
+    lk__mu_lock(&conn->mu);
+    int count = (int)(conn->end - conn->oldest);
+    lk__mu_unlock(&conn->mu);
+    return count;
+}
+
 static int meet(struct world *w, void *arg)
 {
     meeting = arg;
@@ -58,7 +68,8 @@ static int meet(struct world *w, void *arg)
     world_ready(w);
     gate_pass(&meeting->asks);
     worker_start(&reader, read_for_both, gate);
-    sleep_ms(COMMAND_MS / 20);
+    eventually(in_flight(client) == 1, COMMAND_MS);
+    gate_open(&meeting->both);
     meeting->codes[0] = lk_latch_getcount(gate, &count);
     meeting->codes[1] = worker_join(&reader);
     meeting->connects = lk__node_connects(&client->node, LK__LANE_COMMANDS);
@@ -72,7 +83,8 @@ static void an_answer_that_came_meanwhile_counts(struct world *w)
     pid_t child = world_fork(w, meet, shared);
     world_stop_server(w);
     gate_open(&shared->asks);
-    sleep_ms(COMMAND_MS / 5);
+    gate_pass(&shared->both);
+    sleep_ms(COMMAND_MS / 20);
     world_cont_server(w);
     gate_pass(&shared->reads);
     world_stop(child);

@@ -147,7 +147,7 @@ static int64_t server_time(struct world *w, unsigned epoch)
 static void any_reply(struct world *w, struct lk__reply *reply)
 {
     uint8_t how = take_byte(&w->input);
-    *reply = (struct lk__reply){ .type = LK__ARRAY, .count = how % 8 };
+    *reply = (struct lk__reply){ .type = LK__ARRAY, .count = how % 8, .most = reply->most, .values = reply->values };
     if (how >= 0xf0) {
         reply->type = how % 2 == 0 ? LK__ERROR : LK__NIL;
         reply->count = 1;
@@ -288,7 +288,8 @@ static void leave(struct world *w, const struct lk__reply *reply)
 
 static void answer(struct world *w)
 {
-    struct lk__reply reply;
+    struct lk__value values[8] = { 0 };
+    struct lk__reply reply = { .most = 8, .values = values };
     w->flying = false;
     any_reply(w, &reply);
     if (w->leaving)

@@ -293,8 +293,11 @@ static void so_has_a_batch(void)
 static struct lk__reply *answer_of(int64_t verdict, int64_t server_us, const char *elements)
 {
     static struct lk__reply reply;
+    static struct lk__value values[LK__REPLY_MAX];
     static char nothing[1];
-    reply = (struct lk__reply){ .type = LK__ARRAY, .count = 3 + (unsigned)strlen(elements), .text = nothing };
+    lk__reply_in(&reply, values, LK__REPLY_MAX, nothing, sizeof nothing);
+    reply.type = LK__ARRAY;
+    reply.count = 3 + (unsigned)strlen(elements);
     const int64_t head[] = { verdict, server_us, 77 };
     for (unsigned i = 0; i < reply.count; i++) {
         bool text = i >= 3 && elements[i - 3] == 't';

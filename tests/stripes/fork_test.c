@@ -74,7 +74,7 @@ static void stripes_of_an_open_client_answer_ecanceled_in_the_child(struct world
 {
     struct inheritance from = { .used = 1 };
     use_server(w);
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&command_timeout=5s");
     assert_lk(0, lk_stripes_init(&from.stripes, client, "stock", 4));
     assert_lk(0, lk_mutex_lock(lk_stripes_at(&from.stripes, 1)));
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
