@@ -1,101 +1,129 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check.h - what must be true of every history, and what to say where it is not
+ * check.h - all tapes of a soak together, what they tell, and what must be true of it
  *
- * Each file check_*.c looks after one or two invariants. Where a check makes an exception, a comment names
- * the promise that allows it.
+ * Each function check_...() of check.c looks after one invariant. Where it makes an exception, a comment names the
+ * promise that allows it. docs/faults.md has the invariants.
  */
 #ifndef TESTS_SOAK_CHECK_H
 #define TESTS_SOAK_CHECK_H
 
-#include "history.h"
+#include "soak.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 enum invariant {
-    I1,  /* conflicting holds do not overlap while they are valid */
+    I1,  /* at no time is more of an object held than there is of it */
     I2,  /* tokens rise */
-    I3,  /* a resource that compares tokens refuses no valid hold */
-    I4,  /* robust: the next one after a dead holder is told, and nobody else */
-    I5,  /* fair: in order of arrival */
-    I6,  /* readers or one writer */
-    I7,  /* never more permits than there are, none vanishes */
-    I8,  /* a latch opens after the last count, and stays open */
-    I9,  /* in calm everybody gets what he waits for */
-    I10, /* 999 of 1000 who have time enough and are not disturbed get it */
-    I11, /* calls return in time */
-    I12, /* a failed call leaves nothing behind */
-    I13, /* one LOST for each lost hold, and no success after it */
-    I14, /* nothing is left on the server */
-    I15, /* nothing is left in the process */
-    I16, /* leases end, last when extended, and names are kept, as calls and attributes say */
-    I17, /* no signal is lost, nor an item of a buffer, and none comes twice */
-    I18, /* processes end only when they are told to; children own nothing */
-    I19, /* nobody passes a barrier before all came; one of them is serial; a broken round is broken for all */
-    I20, /* what is to be done once is: at most one run completes, and all are told of that one */
+    I3,  /* robust: the next one after a dead holder is told, and nobody else */
+    I4,  /* no permit is made up or lost */
+    I5,  /* a latch opens at its last count, and stays open */
+    I6,  /* nobody passes a barrier alone; one of a round is serial */
+    I7,  /* in calm nothing fails */
+    I8,  /* calls return */
+    I9,  /* a failed call leaves nothing */
+    I10, /* one loss is told for each lost hold, and no success after it */
+    I11, /* nothing is left on the server nor in the process */
+    I12, /* processes end only when they are told to; children own nothing */
     INVARIANTS
+};
+
+/* From a take to a give. The promise covers from_ns up to until_ns; there may be nothing between them. */
+struct hold {
+    const struct record *take, *give, *exit; /* give, exit: NULL if there was none. A sleep is both */
+    int64_t from_ns;                         /* the take had returned */
+    int64_t until_ns;                        /* validity was over, as far as it was known, or the give was invoked */
+    bool lost;                               /* some call said ESTALE */
+    bool repaired;                           /* what a dead holder had left */
+};
+
+struct history {
+    struct record *records; /* tape by tape, each in its order */
+    size_t count, room;
+    struct fault *faults;
+    size_t fault_count, fault_room;
+    struct hold *holds; /* by object, instance, beginning */
+    size_t hold_count, hold_room;
+
+    int64_t lease_ms, command_ms;
+    int64_t slack_ms; /* how late things may be on a busy machine */
+    int64_t calm_ns;  /* from then on nothing is done to anybody. 0: never */
 };
 
 struct report {
     const struct history *history;
     FILE *out; /* NULL: silent */
-    int violations[INVARIANTS];
-    int total;
-    int64_t items, sleeps, meetings, runs; /* looked at, as the next ones */
-    int64_t grants, tokens, pairs, accounts, latches, heirs; /* looked at: a check that saw nothing proves nothing */
-    int64_t writes, overlaps, longest_ns; /* accepted by tokens; of exclusive holds after a failover, and the longest */
-    int64_t acquires[KINDS], failed;      /* that had time and were not disturbed */
+    int violations[INVARIANTS], total;
+    int64_t seen[INVARIANTS]; /* a check that saw nothing proves nothing */
+    int64_t acquires[KINDS];  /* in calm, with time */
 };
+
+/* --- history.c ---------------------------------------------------------------------------------------------------- */
+
+void history_record(struct history *history, const struct record *record);
+void history_fault(struct history *history, const struct fault *fault);
+bool history_read(struct history *history, const char *dir); /* False: it cannot be read */
+void history_join(struct history *history);                  /* find the holds, once all is there */
+void history_free(struct history *history);
+
+/* Is nothing done to anybody in that time, and is the machine neither slow nor busy? */
+bool quiet(const struct history *history, int64_t from_ns, int64_t until_ns);
+
+/* May the servers have forgotten who holds that object, in that time? Or did an operator take it away? */
+bool lost_within(const struct history *history, uint32_t object, int64_t from_ns, int64_t until_ns);
+
+/* The record with which that client was closed; NULL: it was killed. */
+const struct record *close_of(const struct history *history, const struct record *of);
+
+static inline bool is_take(const struct record *record)
+{
+    return record->op == OP_TAKE || record->op == OP_SHARE;
+}
+
+/* EOWNERDEAD: held, and whoever had it before died. */
+static inline bool is_granted(const struct record *record)
+{
+    return is_take(record) && record->return_ns != 0 && (record->code == 0 || record->code == EOWNERDEAD);
+}
+
+/* A wait for a condition that has the mutex again. */
+static inline bool is_slept(const struct record *record)
+{
+    return record->op == OP_SLEEP && record->return_ns != 0 && (record->code == 0 || record->code == ETIMEDOUT);
+}
+
+static inline bool same_client(const struct record *a, const struct record *b)
+{
+    return a->process == b->process && a->incarnation == b->incarnation;
+}
+
+static inline bool same_hold(const struct record *a, const struct record *b)
+{
+    return same_client(a, b) && a->thread == b->thread && a->hold == b->hold && a->object == b->object;
+}
+
+static inline bool same_instance(const struct record *a, const struct record *b)
+{
+    return a->object == b->object && a->instance == b->instance;
+}
+
+static inline int64_t end_of(const struct record *record)
+{
+    return record->return_ns != 0 ? record->return_ns : INT64_MAX;
+}
+
+/* --- check.c ------------------------------------------------------------------------------------------------------ */
 
 /* Look for everything. Returns report->total. */
 int check_all(struct report *report, const struct history *history);
+const char *invariant_name(enum invariant invariant);
+const char *invariant_units(enum invariant invariant); /* what it looks at */
 
-void check_exclusion(struct report *report);
-void check_totals(struct report *report);
-void check_tokens(struct report *report);
-void check_robust(struct report *report);
-void check_rate(struct report *report);
-void check_lease(struct report *report);
-void check_fair(struct report *report);
-void check_account(struct report *report);
-void check_latches(struct report *report);
-void check_calm(struct report *report);
-void check_time(struct report *report);
-void check_failures(struct report *report);
-void check_lost(struct report *report);
-void check_end(struct report *report);
-void check_buffer(struct report *report);
-void check_barrier(struct report *report);
-void check_once(struct report *report);
+/* --- report.c ----------------------------------------------------------------------------------------------------- */
 
 /* Say what is wrong, with the records that show it: up to two, and what happened around them. */
 void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,
                const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* Of a take: a code that is no failure, for what it is. */
-bool is_answer(const struct record *record);
-
-/* How long a hold may last that this record is of: for ever, more or less, but for those that are not renewed. */
-int64_t longest_hold_ms(const struct history *history, const struct record *record);
-
-/* Of an object of the kind GROWN or RESIZED: who changed how many permits there are. */
-struct resizes {
-    const struct record **records;
-    size_t count;
-};
-struct resizes resizes_of(const struct history *history, uint32_t object);
-void resizes_free(struct resizes *resizes);
-
-/* The most permits that there may have been at a moment of that time. */
-int64_t most_permits(const struct history *history, const struct resizes *resizes, uint32_t object, int64_t from_ns,
-                     int64_t until_ns);
-
-/* Of an object of the kind GROWN: the most that there may have been when that was granted. */
-int64_t most_grown(const struct resizes *adds, const struct hold *hold);
-
-const char *invariant_name(enum invariant invariant);
-
-/* The end of the run of holds of one object and instance that begins at `first`. */
-size_t group_end(const struct history *history, size_t first);
 
 #endif

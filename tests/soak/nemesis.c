@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nemesis.c - see nemesis.h. Each fault has a beginning and an end; its times are noted around both.
+ * nemesis.c - faults of processes, of the network and of one server. Each has a beginning and an end; its times are
+ * noted around both.
  */
-#include "nemesis.h"
-
-#include "record.h"
+#include "driver.h"
 
 #include <dirent.h>
 #include <hiredis/hiredis.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,8 +18,7 @@ static redisContext *redis_of(struct nemesis *nemesis)
 {
     struct timeval patience = { 20, 0 };
     if (nemesis->redis == NULL || nemesis->redis->err != 0) {
-        if (nemesis->redis != NULL)
-            redisFree(nemesis->redis);
+        nemesis_rest(nemesis);
         nemesis->redis = redisConnectUnixWithTimeout(nemesis->world->socket, patience);
         assert_that(nemesis->redis != NULL && nemesis->redis->err == 0);
         redisSetTimeout(nemesis->redis, patience);
@@ -80,153 +76,114 @@ void nemesis_next_epoch(struct nemesis *nemesis)
     __atomic_add_fetch(&nemesis->table->epoch, 1, __ATOMIC_SEQ_CST);
 }
 
-/* PROXY_DROP_REPLY is not among them: where many share a connection, no network loses one reply and not the next. */
-static const enum proxy_fault request_faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_HOLD_REQUEST,
-                                                   PROXY_PARK_REQUEST };
-
-static void begin_network(struct proxy *proxy, const struct fault *fault)
-{
-    switch (fault->kind) {
-    case CUT:
-        proxy_cut(proxy);
-        break;
-    case CUT_AFTER:
-        proxy_cut_after(proxy, fault->number % 2 != 0 ? PROXY_DOWN : PROXY_UP, fault->number);
-        break;
-    case STALL:
-        proxy_stall(proxy, fault->number);
-        break;
-    case LOSE_REPLIES:
-        proxy_stall(proxy, PROXY_DOWN);
-        break;
-    case DELAY:
-        proxy_delay(proxy, fault->number);
-        break;
-    case DRIBBLE:
-        proxy_dribble(proxy, PROXY_BOTH, 0);
-        break;
-    case REFUSE:
-        proxy_refuse(proxy, true);
-        proxy_cut(proxy);
-        break;
-    case CUT_REQUEST:
-    case CUT_REPLY:
-    case HOLD_REQUEST:
-    case PARK_REQUEST:
-        proxy_once(proxy, request_faults[fault->kind - CUT_REQUEST], fault->number, NULL);
-        break;
-    }
-}
-
-static void end_network(struct proxy *proxy, const struct fault *fault)
-{
-    switch (fault->kind) {
-    case CUT_AFTER:
-        proxy_cut_after(proxy, PROXY_UP, -1);
-        proxy_cut_after(proxy, PROXY_DOWN, -1);
-        break;
-    case STALL:
-        proxy_resume(proxy);
-        break;
-    case LOSE_REPLIES:
-        proxy_cut(proxy);
-        proxy_resume(proxy);
-        break;
-    case DELAY:
-        proxy_delay(proxy, 0);
-        break;
-    case DRIBBLE:
-        proxy_dribble(proxy, PROXY_BOTH, -1);
-        break;
-    case REFUSE:
-        proxy_refuse(proxy, false);
-        break;
-    case CUT_REQUEST:
-    case CUT_REPLY:
-    case HOLD_REQUEST:
-    case PARK_REQUEST:
-        proxy_once(proxy, PROXY_CUT_REQUEST, 0, NULL); /* none is due any more */
-        proxy_release(proxy);
-        break;
-    }
-}
-
-static void wish(struct nemesis *nemesis, const struct fault *fault, enum wish wish)
-{
-    __atomic_store_n(&nemesis->table->wishes[fault->process][fault->thread], wish, __ATOMIC_SEQ_CST);
-}
-
 static void begin_process(struct nemesis *nemesis, const struct fault *fault)
 {
-    pid_t pid = nemesis->actors[fault->process];
-    switch (fault->kind) {
-    case KILL_PROCESS:
-        if (pid != 0)
-            world_kill(nemesis->world, pid);
-        nemesis->actors[fault->process] = 0; /* the driver starts another one */
-        break;
-    case STOP_PROCESS:
-        if (pid != 0)
-            world_stop(pid);
-        break;
-    case EXIT_THREAD:
-        wish(nemesis, fault, WISH_EXIT);
-        break;
-    case FORK_PROCESS:
-        wish(nemesis, fault, WISH_FORK);
-        break;
-    case CANCEL_THREAD:
-        wish(nemesis, fault, WISH_CANCEL);
-        break;
+    static const enum wish wishes[] = { [EXIT_THREAD] = WISH_EXIT, [FORK_PROCESS] = WISH_FORK,
+                                        [CANCEL_THREAD] = WISH_CANCEL };
+    pid_t *pid = &nemesis->actors[fault->process];
+    if (fault->kind >= EXIT_THREAD) {
+        __atomic_store_n(&nemesis->table->wishes[fault->process][fault->thread], wishes[fault->kind], __ATOMIC_SEQ_CST);
+    } else if (*pid != 0 && fault->kind == STOP_PROCESS) {
+        world_stop(*pid);
+    } else if (*pid != 0) {
+        world_kill(nemesis->world, *pid);
+        *pid = 0; /* the driver starts another one */
     }
 }
+
+static void end_process(struct nemesis *nemesis, const struct fault *fault)
+{
+    if (fault->kind == KILL_PROCESS || fault->kind == EXIT_THREAD)
+        nemesis_next_epoch(nemesis);
+    if (fault->kind == STOP_PROCESS && nemesis->actors[fault->process] != 0)
+        world_cont(nemesis->actors[fault->process]);
+}
+
+/* PROXY_DROP_REPLY is not among them: where many share a connection, no network loses one reply and not the next. */
+static const enum proxy_fault once[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_HOLD_REQUEST, PROXY_PARK_REQUEST };
+
+static void on_proxy(struct proxy *proxy, const struct fault *fault, bool begins)
+{
+    switch (fault->kind) {
+    case CUT_AFTER:
+        proxy_cut_after(proxy, PROXY_UP, begins && fault->number % 2 == 0 ? fault->number : -1);
+        proxy_cut_after(proxy, PROXY_DOWN, begins && fault->number % 2 != 0 ? fault->number : -1);
+        break;
+    case DELAY:
+        proxy_delay(proxy, begins ? fault->number : 0);
+        break;
+    case DRIBBLE:
+        proxy_dribble(proxy, PROXY_BOTH, begins ? 0 : -1);
+        break;
+    case REFUSE:
+        proxy_refuse(proxy, begins);
+        break;
+    case STALL:
+    case LOSE_REPLIES:
+        if (begins)
+            proxy_stall(proxy, fault->kind == STALL ? fault->number : PROXY_DOWN);
+        break;
+    case CUT:
+        break;
+    default: /* at the end none is due any more */
+        proxy_once(proxy, once[fault->kind - CUT_REQUEST], begins ? fault->number : 0, NULL);
+        if (!begins)
+            proxy_release(proxy);
+    }
+    if (begins ? fault->kind == CUT || fault->kind == REFUSE : fault->kind == LOSE_REPLIES)
+        proxy_cut(proxy);
+    if (!begins && (fault->kind == STALL || fault->kind == LOSE_REPLIES))
+        proxy_resume(proxy);
+}
+
+static void on_network(struct nemesis *nemesis, const struct fault *fault, bool begins)
+{
+    for (int i = 0; i < nemesis->table->processes; i++)
+        if (fault->process == EVERYBODY || fault->process == i)
+            on_proxy(nemesis->proxies[i], fault, begins);
+}
+
+/* What is ordered at the beginning, and at the end; some do more. */
+static const struct orders {
+    const char *begin, *end;
+} orders[FAULT_KINDS] = {
+    [FLUSH_DATA] = { "FLUSHALL", NULL },
+    [KILL_CLIENTS] = { "CLIENT KILL TYPE normal", NULL },
+    [KILL_LISTENERS] = { "CLIENT KILL TYPE pubsub", NULL },
+    [FLUSH_SCRIPTS] = { "SCRIPT FLUSH", NULL },
+    [NO_MEMORY] = { "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0" },
+    [READ_ONLY] = { "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE" },
+    [FEW_CLIENTS] = { "CONFIG SET maxclients 2", "CONFIG SET maxclients 10000" },
+};
 
 static void begin_server(struct nemesis *nemesis, const struct fault *fault)
 {
     char ms[16];
+    snprintf(ms, sizeof ms, "%d", fault->length_ms);
+    if (fault_loses_data(fault))
+        nemesis_next_epoch(nemesis);
+    if (orders[fault->kind].begin != NULL)
+        order(nemesis, orders[fault->kind].begin, NULL);
     switch (fault->kind) {
     case STOP_SERVER:
         world_stop_server(nemesis->world);
         break;
     case RESTART:
-        world_kill_server(nemesis->world);
-        break;
     case LOSE_DATA:
-        nemesis_next_epoch(nemesis);
         world_kill_server(nemesis->world);
-        drop_data(nemesis);
-        break;
-    case FLUSH_DATA:
-        nemesis_next_epoch(nemesis);
-        order(nemesis, "FLUSHALL", NULL);
-        break;
-    case KILL_CLIENTS:
-        order(nemesis, "CLIENT KILL TYPE normal", NULL);
-        break;
-    case KILL_LISTENERS:
-        order(nemesis, "CLIENT KILL TYPE pubsub", NULL);
-        break;
-    case FLUSH_SCRIPTS:
-        order(nemesis, "SCRIPT FLUSH", NULL);
+        if (fault->kind == LOSE_DATA)
+            drop_data(nemesis);
         break;
     case PAUSE_CLIENTS:
-        snprintf(ms, sizeof ms, "%d", fault->length_ms);
         order(nemesis, "CLIENT PAUSE %s ALL", ms);
-        break;
-    case NO_MEMORY:
-        order(nemesis, "CONFIG SET maxmemory 1", NULL);
         break;
     case BUSY_SCRIPT:
         begin_busy_script(nemesis, fault->length_ms);
-        break;
-    case READ_ONLY:
-        order(nemesis, "REPLICAOF 127.0.0.1 1", NULL);
         break;
     case SMALL_BUFFERS:
         order(nemesis, "CONFIG SET client-output-buffer-limit %s", "pubsub 1 1 1");
         break;
     case FEW_CLIENTS:
-        order(nemesis, "CONFIG SET maxclients 2", NULL);
         order(nemesis, "CLIENT KILL TYPE normal", NULL);
         break;
     }
@@ -238,42 +195,22 @@ static void end_server(struct nemesis *nemesis, const struct fault *fault)
     case STOP_SERVER:
         world_cont_server(nemesis->world);
         break;
+    case RESTART:
     case LOSE_DATA:
         nemesis_rest(nemesis);
         world_restart_server(nemesis->world);
-        nemesis_next_epoch(nemesis);
-        break;
-    case RESTART:
-        nemesis_rest(nemesis);
-        world_restart_server(nemesis->world);
-        break;
-    case FLUSH_DATA:
-        nemesis_next_epoch(nemesis);
-        break;
-    case NO_MEMORY:
-        order(nemesis, "CONFIG SET maxmemory 0", NULL);
         break;
     case BUSY_SCRIPT:
         end_busy_script(nemesis);
         break;
-    case READ_ONLY:
-        order(nemesis, "REPLICAOF NO ONE", NULL);
-        break;
     case SMALL_BUFFERS:
         order(nemesis, "CONFIG SET client-output-buffer-limit %s", "pubsub 33554432 8388608 60");
         break;
-    case FEW_CLIENTS:
-        order(nemesis, "CONFIG SET maxclients 10000", NULL);
-        break;
     }
-}
-
-static void on_network(struct nemesis *nemesis, const struct fault *fault,
-                       void (*does)(struct proxy *, const struct fault *))
-{
-    for (int i = 0; i < nemesis->table->processes; i++)
-        if (fault->process == EVERYBODY || fault->process == i)
-            does(nemesis->proxies[i], fault);
+    if (orders[fault->kind].end != NULL)
+        order(nemesis, orders[fault->kind].end, NULL);
+    if (fault_loses_data(fault))
+        nemesis_next_epoch(nemesis);
 }
 
 void nemesis_begin(struct nemesis *nemesis, struct fault *fault)
@@ -282,27 +219,22 @@ void nemesis_begin(struct nemesis *nemesis, struct fault *fault)
     if (fault->kind < CUT)
         begin_process(nemesis, fault);
     else if (fault->kind < STOP_SERVER)
-        on_network(nemesis, fault, begin_network);
-    else if (fault_is_failover(fault) && nemesis->cluster != NULL)
-        nemesis_begincluster(nemesis, fault);
+        on_network(nemesis, fault, true);
     else if (fault_is_failover(fault))
-        nemesis_beginfailover(nemesis, fault);
+        servers_begin(nemesis, fault);
     else
         begin_server(nemesis, fault);
 }
 
 bool nemesis_end(struct nemesis *nemesis, struct fault *fault)
 {
-    if (fault_is_failover(fault) &&
-        !(nemesis->cluster != NULL ? nemesis_endcluster : nemesis_endfailover)(nemesis, fault))
+    if (fault_is_failover(fault) && !servers_end(nemesis, fault))
         return false;
-    if (fault->kind == KILL_PROCESS || fault->kind == EXIT_THREAD)
-        nemesis_next_epoch(nemesis);
-    if (fault->kind == STOP_PROCESS && nemesis->actors[fault->process] != 0)
-        world_cont(nemesis->actors[fault->process]);
-    else if (fault->kind >= CUT && fault->kind < STOP_SERVER)
-        on_network(nemesis, fault, end_network);
-    else if (fault->kind >= STOP_SERVER)
+    if (fault->kind < CUT)
+        end_process(nemesis, fault);
+    else if (fault->kind < STOP_SERVER)
+        on_network(nemesis, fault, false);
+    else if (!fault_is_failover(fault))
         end_server(nemesis, fault);
     fault->end_ns = now_ns();
     return true;
