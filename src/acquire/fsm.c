@@ -22,11 +22,6 @@ enum {
     SLEEP_MIN_US = 5000          /* a lease that "has 0 ms left" has not ended yet */
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct lk__step step_to(enum lk__act act, int64_t until_us)
 {
     return (struct lk__step){ act, until_us };
@@ -64,7 +59,7 @@ static struct lk__step leave(struct lk__acquirefsm *a, int64_t now_us, int code)
     a->phase = LK__LEAVING;
     a->result.code = code;
     a->next_us = now_us;
-    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
+    a->hard_us = lk__lesser(a->hard_us, lk__later(now_us, a->set.command_us));
     return proceed(a, now_us);
 }
 
@@ -82,7 +77,7 @@ static struct lk__step give_up(struct lk__acquirefsm *a)
 /* A thread or process that stood still past hard_us gets one more command timeout, so that it leaves the queue. */
 static void allow_for_sleep(struct lk__acquirefsm *a, int64_t now_us)
 {
-    int64_t due_us = a->phase == LK__WAITING ? earlier(a->hard_us, a->due_us) : a->hard_us;
+    int64_t due_us = a->phase == LK__WAITING ? lk__lesser(a->hard_us, a->due_us) : a->hard_us;
     if (now_us >= a->hard_us && now_us >= lk__later(due_us, a->set.command_us))
         a->hard_us = lk__later(now_us, a->set.command_us);
 }
@@ -113,14 +108,14 @@ static struct lk__step next_step(struct lk__acquirefsm *a, int64_t now_us)
     if (a->sent)
         return step_to(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
-        return now_us >= a->next_us ? step_to(LK__LEAVE, 0) : step_to(LK__PARK, earlier(a->next_us, a->hard_us));
+        return now_us >= a->next_us ? step_to(LK__LEAVE, 0) : step_to(LK__PARK, lk__lesser(a->next_us, a->hard_us));
     if (a->limit_code != ETIMEDOUT)
         return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked && !is_overdue(a, now_us))
         return leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
     if (now_us >= a->next_us)
         return step_to(LK__ASK, 0);
-    return step_to(LK__PARK, earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
+    return step_to(LK__PARK, lk__lesser(a->next_us, a->asked ? a->limit_us : a->hard_us));
 }
 
 static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
@@ -134,7 +129,7 @@ static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
 static void pause_next(struct lk__acquirefsm *a, int64_t now_us)
 {
     a->next_us = now_us + a->pause_ms * 1000;
-    a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : earlier(2 * a->pause_ms, a->set.retry_max_ms);
+    a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : lk__lesser(2 * a->pause_ms, a->set.retry_max_ms);
 }
 
 /* --- how long a queued waiter sleeps until it asks again by itself ---------------------------------------------------- */
@@ -152,11 +147,11 @@ static int64_t jittered(int64_t us)
  */
 static int64_t back_off(struct lk__acquirefsm *a, int64_t place)
 {
-    int64_t longest_ms = place < QUIET_PLACES ? earlier(QUIET_PAUSE_MS, a->set.poll_ms) : a->set.poll_ms;
+    int64_t longest_ms = place < QUIET_PLACES ? lk__lesser(QUIET_PAUSE_MS, a->set.poll_ms) : a->set.poll_ms;
     if (place < a->place)
         a->backoff_ms = 0;
     a->place = place;
-    int64_t ahead = place < 0 ? 0 : earlier(place, QUIET_PLACES);
+    int64_t ahead = place < 0 ? 0 : lk__lesser(place, QUIET_PLACES);
     a->backoff_ms = lk__backoff(a->backoff_ms, (1 + ahead) * LK__BACKOFF_MIN_MS, longest_ms);
     return a->backoff_ms;
 }
@@ -371,7 +366,7 @@ static struct lk__step on_refusal(struct lk__acquirefsm *a, int64_t now_us, cons
         a->pause_ms = a->set.retry_min_ms;
     pause_next(a, now_us);
     if (judged->scattered)
-        a->next_us = earlier(a->next_us, now_us + MIGRATES_PAUSE_US);
+        a->next_us = lk__lesser(a->next_us, now_us + MIGRATES_PAUSE_US);
     return proceed(a, now_us);
 }
 
@@ -520,9 +515,9 @@ struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us)
     a->again = true;
     if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
-        a->next_us = earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
+        a->next_us = lk__lesser(a->next_us, a->anchor_us + HINT_PAUSE_US);
     } else if (a->phase == LK__WAITING && !a->sent && a->last_error != 0) { /* what made it pause may be over */
-        a->next_us = earlier(a->next_us, now_us + a->set.retry_min_ms * 1000);
+        a->next_us = lk__lesser(a->next_us, now_us + a->set.retry_min_ms * 1000);
     }
     return proceed(a, now_us);
 }
@@ -540,8 +535,8 @@ struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, 
     a->limit_code = code;
     a->last_error = 0;
     a->grant.server_us = 0;
-    a->limit_us = earlier(a->limit_us, now_us);
-    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
+    a->limit_us = lk__lesser(a->limit_us, now_us);
+    a->hard_us = lk__lesser(a->hard_us, lk__later(now_us, a->set.command_us));
     if (a->sent)
         return proceed(a, now_us);
     return leave(a, now_us, code);

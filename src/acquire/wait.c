@@ -20,16 +20,11 @@ void lk__waiter_init(struct lk__waiter *waiter)
     lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
 {
     const struct lk__options *options = waiters->options;
     settings.liveness_ms = lk__handover_liveness(options, !settings.recorded);
-    settings.poll_ms = lesser(options->poll_ms, settings.liveness_ms / 3);
+    settings.poll_ms = lk__lesser(options->poll_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
@@ -368,7 +363,7 @@ static struct lk__step connect_first(struct lk__attempt *attempt, int64_t until_
 static void park(struct lk__attempt *attempt, int64_t until_us)
 {
     struct lk__patience *patience = &attempt->waiter->patience;
-    until_us = lesser(until_us, patience->until_us);
+    until_us = lk__lesser(until_us, patience->until_us);
     pthread_cleanup_push(ended, attempt);
     struct lk__node *at = node_of(attempt->waiters, attempt->waiter);
     lk__conn_listen(&at->lanes[LK__LANE_MESSAGES], &attempt->waiter->parker, until_us, attempt->waiter->cancel_state);

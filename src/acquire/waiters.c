@@ -336,35 +336,25 @@ bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, in
 
 enum { LIVENESS_MAX_MS = 20000, CLAIM_MIN_MS = 3000 };
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Lw, as poll asks for it. */
 static int64_t wished_liveness(const struct lk__options *options)
 {
     int64_t polls_ms = 3 * options->poll_ms;
-    return greater(options->no_pubsub ? polls_ms : lesser(polls_ms, LIVENESS_MAX_MS), LK__LIVENESS_MIN_MS);
+    return lk__greater(options->no_pubsub ? polls_ms : lk__lesser(polls_ms, LIVENESS_MAX_MS), LK__LIVENESS_MIN_MS);
 }
 
 /* `leased`: see lk__terms_set(). Of a claim clock_skew is not trusted. */
 static int64_t claim_of(const struct lk__options *options, bool leased)
 {
-    int64_t claim_ms = greater(2 * options->command_timeout_ms, LK__SKEWS_MIN * options->clock_skew_ms);
-    claim_ms = greater(greater(claim_ms, CLAIM_MIN_MS), wished_liveness(options) * 3 / 5);
-    return leased ? lesser(claim_ms, options->lease_ms) : claim_ms;
+    int64_t claim_ms = lk__greater(2 * options->command_timeout_ms, LK__SKEWS_MIN * options->clock_skew_ms);
+    claim_ms = lk__greater(lk__greater(claim_ms, CLAIM_MIN_MS), wished_liveness(options) * 3 / 5);
+    return leased ? lk__lesser(claim_ms, options->lease_ms) : claim_ms;
 }
 
 int64_t lk__handover_liveness(const struct lk__options *options, bool leased)
 {
     int64_t wished_ms = wished_liveness(options); /* a claim of one that receives no messages is short, and says nothing */
-    return options->no_pubsub ? wished_ms : lesser(wished_ms, claim_of(options, leased) * 5 / 3);
+    return options->no_pubsub ? wished_ms : lk__lesser(wished_ms, claim_of(options, leased) * 5 / 3);
 }
 
 int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
@@ -375,7 +365,7 @@ int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
 void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, bool leased)
 {
     long long alive_ms = wished_liveness(options) / 2, claim_ms = claim_of(options, leased);
-    long long quiet_ms = lesser(claim_ms, LK__QUIET_CLAIM_MS);
+    long long quiet_ms = lk__lesser(claim_ms, LK__QUIET_CLAIM_MS);
     snprintf(terms->texts[0], sizeof terms->texts[0], "%lld %lld 0", alive_ms, claim_ms);
     snprintf(terms->texts[1], sizeof terms->texts[1], "%lld %lld 1", alive_ms, quiet_ms);
 }

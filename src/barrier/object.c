@@ -58,7 +58,6 @@ static const struct lk__keyspec keys[] = {
 
 const struct lk__kind lk__barrier_kind = {
     .number = LK_KIND_BARRIER,
-    .name = "barrier",
     .noun = "barrier",
     .commands = lk__lua_barrier_commands,
     .counted = true,

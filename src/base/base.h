@@ -35,6 +35,16 @@ int64_t lk__clock_us(clockid_t clock); /* of another one that the system always 
 /* Later than every moment. */
 #define LK__NEVER INT64_MAX
 
+static inline int64_t lk__lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t lk__greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* `a` + `b`, neither negative, or LK__NEVER where that overflows. */
 int64_t lk__later(int64_t a_us, int64_t b_us);
 

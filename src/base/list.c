@@ -32,7 +32,7 @@ void lk__list_remove(struct lk__link *link)
 
 struct lk__link *lk__list_first(const struct lk__link *list)
 {
-    return lk__list_empty(list) ? NULL : list->next;
+    return list->next == list ? NULL : list->next;
 }
 
 struct lk__link *lk__list_last(const struct lk__link *list)

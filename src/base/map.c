@@ -15,25 +15,21 @@ static size_t hash_of(int kind, const char *key, size_t length)
     return (size_t)(hash >> 32 ^ hash);
 }
 
-/* The table, and how many buckets it has: a power of two. */
-static struct lk__entry *const *table_of(const struct lk__map *map, unsigned *capacity)
+/* How many buckets it has: a power of two. */
+static unsigned capacity_of(const struct lk__map *map)
 {
-    *capacity = map->many != NULL ? map->capacity : LK__BUCKETS_FEW;
-    return map->many != NULL ? map->many : map->few;
+    return map->many != NULL ? map->capacity : LK__BUCKETS_FEW;
 }
 
 static struct lk__entry **bucket_of(struct lk__map *map, int kind, const char *key, size_t length)
 {
-    unsigned capacity;
-    struct lk__entry **table = (struct lk__entry **)table_of(map, &capacity);
-    return &table[hash_of(kind, key, length) & (capacity - 1)];
+    struct lk__entry **table = map->many != NULL ? map->many : map->few;
+    return &table[hash_of(kind, key, length) & (capacity_of(map) - 1)];
 }
 
 struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *key, size_t length)
 {
-    unsigned capacity;
-    struct lk__entry *const *table = table_of(map, &capacity);
-    struct lk__entry *entry = table[hash_of(kind, key, length) & (capacity - 1)];
+    struct lk__entry *entry = *bucket_of((struct lk__map *)map, kind, key, length);
     while (entry != NULL && (entry->kind != kind || entry->length != length || memcmp(entry->key, key, length) != 0))
         entry = entry->next;
     return entry;
@@ -46,29 +42,26 @@ static void push(struct lk__map *map, struct lk__entry *entry)
     *bucket = entry;
 }
 
+static void move(struct lk__entry *entry, void *to)
+{
+    push(to, entry);
+}
+
 static void grow(struct lk__map *map)
 {
-    unsigned capacity;
-    struct lk__entry *const *before = table_of(map, &capacity);
-    struct lk__entry **many =
-        map->count >= CHAIN_MAX * capacity ? lk__alloc(2 * capacity * sizeof(struct lk__entry *)) : NULL;
-    if (many == NULL)
+    unsigned capacity = 2 * capacity_of(map);
+    struct lk__map grown = { .many = lk__alloc(capacity * sizeof *grown.many), .capacity = capacity, .count = map->count };
+    if (grown.many == NULL)
         return;
-    struct lk__map grown = { .many = many, .capacity = 2 * capacity, .count = map->count };
-    for (size_t i = 0; i < capacity; i++) {
-        struct lk__entry *next;
-        for (struct lk__entry *entry = before[i]; entry != NULL; entry = next) {
-            next = entry->next;
-            push(&grown, entry);
-        }
-    }
+    lk__map_each(map, move, &grown);
     lk__free(map->many);
     *map = grown;
 }
 
 void lk__map_insert(struct lk__map *map, struct lk__entry *entry)
 {
-    grow(map);
+    if (map->count >= CHAIN_MAX * capacity_of(map))
+        grow(map);
     push(map, entry);
     map->count++;
 }
@@ -86,9 +79,8 @@ void lk__map_remove(struct lk__map *map, struct lk__entry *entry)
 
 void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg)
 {
-    unsigned capacity;
-    struct lk__entry *const *table = table_of(map, &capacity);
-    for (size_t i = 0; i < capacity; i++) {
+    struct lk__entry **table = map->many != NULL ? map->many : map->few;
+    for (size_t i = 0, capacity = capacity_of(map); i < capacity; i++) {
         struct lk__entry *next;
         for (struct lk__entry *entry = table[i]; entry != NULL; entry = next) {
             next = entry->next;

@@ -70,9 +70,8 @@ static const struct counter {
 static const struct counter *const behind = counters + sizeof counters / sizeof *counters;
 
 const char *const lk__kind_names[LK__KINDS] = {
-    [LK_KIND_MUTEX] = "mutex",     [LK_KIND_RWLOCK] = "rwlock",  [LK_KIND_SEM] = "semaphore",
-    [LK_KIND_PERMITS] = "permits", [LK_KIND_LATCH] = "latch",    [LK_KIND_ONCE] = "once",
-    [LK_KIND_BARRIER] = "barrier", [LK_KIND_COND] = "condition", [LK_KIND_REDLOCK] = "redlock",
+#define KIND(number, name, set, flag) [LK_KIND_##number] = name,
+#include "client/kinds.def"
 };
 
 static const char *const reasons[LK__REASONS] = {

@@ -9,7 +9,7 @@
 
 enum { LK__KINDS = LK_KIND_REDLOCK + 1, LK__REASONS = LK_REASON_FIXED + 1 /* those of losses */ };
 
-extern const char *const lk__kind_names[LK__KINDS]; /* "mutex"; NULL for a number that no kind has */
+extern const char *const lk__kind_names[LK__KINDS]; /* of kinds.def: "mutex"; NULL for a number that no kind has */
 
 /* All objects of a kind together, those that are gone as well. */
 struct lk__kindstats {

@@ -40,7 +40,6 @@ static const struct lk__keyspec keys[] = {
 
 const struct lk__kind lk__cond_kind = {
     .number = LK_KIND_COND,
-    .name = "condition",
     .noun = "condition",
     .commands = lk__lua_cond_commands,
     .counted = true,

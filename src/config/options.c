@@ -8,11 +8,6 @@
 
 enum { PORT = 6379, SENTINEL_PORT = 26379, LEASE_MIN_MS = 100, CLOCK_SKEW_MS = 500 };
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- defaults ------------------------------------------------------------------------------------------- */
 
 /*
@@ -32,15 +27,15 @@ static void complete_times(struct lk__options *o)
         const struct lk__setting *setting = &lk__settings[i];
         int64_t *ms = (int64_t *)((char *)o + setting->field);
         if (setting->otherwise_ms != 0 && *ms == 0)
-            *ms = setting->share > 0 ? lesser(setting->otherwise_ms, o->lease_ms / setting->share)
+            *ms = setting->share > 0 ? lk__lesser(setting->otherwise_ms, o->lease_ms / setting->share)
                                      : setting->otherwise_ms;
     }
     if (lk__options_failover(o) && o->clock_skew_ms == 0)
         o->clock_skew_ms = CLOCK_SKEW_MS;
     if (!command)
-        o->command_timeout_ms = lesser(o->command_timeout_ms, longest_command(o));
+        o->command_timeout_ms = lk__lesser(o->command_timeout_ms, longest_command(o));
     if (!min)
-        o->retry_min_ms = lesser(o->retry_min_ms, o->retry_max_ms);
+        o->retry_min_ms = lk__lesser(o->retry_min_ms, o->retry_max_ms);
     if (!max && o->retry_max_ms < o->retry_min_ms)
         o->retry_max_ms = o->retry_min_ms;
 }

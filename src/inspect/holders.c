@@ -13,20 +13,17 @@ enum { PAGE = 50 }; /* with what stands before them a page is below LK__REPLY_MA
 struct shelf {
     const char *family; /* of the sorted set; a mutex and a run have none */
     unsigned flags;
-    bool known; /* they are somewhere */
 };
 
 static const struct shelf shelves[LK__KINDS] = {
-    [LK_KIND_MUTEX] = { NULL, LK__INSPECT_SINGLE, true },
-    [LK_KIND_RWLOCK] = { "latchkey:rw", 0, true },
-    [LK_KIND_PERMITS] = { "latchkey:permits", 0, true },
-    [LK_KIND_ONCE] = { NULL, LK__INSPECT_RUNNING, true },
-    [LK_KIND_BARRIER] = { "latchkey:parties", 0, true },
+#define KIND(number, name, set, flag) [LK_KIND_##number] = { set, flag },
+#include "client/kinds.def"
 };
 
 static const struct shelf *shelf_of(int kind)
 {
-    return kind > 0 && kind < LK__KINDS && shelves[kind].known ? &shelves[kind] : NULL;
+    const struct shelf *shelf = kind > 0 && kind < LK__KINDS ? &shelves[kind] : NULL;
+    return shelf != NULL && (shelf->family != NULL || shelf->flags != 0) ? shelf : NULL;
 }
 
 /* What is asked, and where the answers go. */

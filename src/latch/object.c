@@ -77,7 +77,6 @@ static const struct lk__keyspec keys[] = {
 
 const struct lk__kind lk__latch_kind = {
     .number = LK_KIND_LATCH,
-    .name = "latch",
     .noun = "latch",
     .commands = lk__lua_latch_commands,
     .counted = true,

@@ -67,7 +67,6 @@ static const char *const settings[] = { "fair=no robust=no", "fair=no robust=yes
 
 const struct lk__kind lk__mutex_kind = {
     .number = LK_KIND_MUTEX,
-    .name = "mutex",
     .noun = "mutex",
     .commands = lk__lua_lock_commands,
     .size = sizeof(struct lk__mutex),

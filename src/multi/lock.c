@@ -21,7 +21,7 @@ struct name {
 static struct name name_of(const struct lk__part *part)
 {
     struct name name;
-    snprintf(name.text, sizeof name.text, "%s %s", part->kind->name, lk__handle_name(part->handle));
+    snprintf(name.text, sizeof name.text, "%s %s", lk__kind_names[part->kind->number], lk__handle_name(part->handle));
     return name;
 }
 

@@ -131,11 +131,6 @@ static int look(struct lk__await *await)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /*
  * 80 to 120 per cent of the poll ceiling, or of the back-off of one without messages, after the last look, so that clients
  * that began together do not ask together.
@@ -147,8 +142,8 @@ static int64_t next_poll(struct lk__await *await)
         await->pause_ms = lk__backoff(await->pause_ms, LK__BACKOFF_MIN_MS, options->poll_ms);
     int64_t poll_us = (await->unsubscribed ? await->pause_ms : options->poll_ms) * 1000;
     poll_us = poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
-    int64_t next_us = earlier(await->came_us + poll_us, await->limit_us);
-    return await->soon_us != 0 ? earlier(next_us, await->soon_us) : next_us;
+    int64_t next_us = lk__lesser(await->came_us + poll_us, await->limit_us);
+    return await->soon_us != 0 ? lk__lesser(next_us, await->soon_us) : next_us;
 }
 
 /* The thread was cancelled while it was parked. */
@@ -178,7 +173,7 @@ static void await_news(struct lk__await *await)
     int64_t until_us = next_poll(await);
     while (lk__now_us() < until_us && !lk__looks_news(await->broadcast, await->judged) && !lk__client_isclosed(client))
         lk__await_park(await, until_us);
-    until_us = earlier(lk__looks_next(await->broadcast, await->judged), await->limit_us);
+    until_us = lk__lesser(lk__looks_next(await->broadcast, await->judged), await->limit_us);
     while (lk__now_us() < until_us && !lk__client_isclosed(client))
         lk__await_park(await, until_us);
 }

@@ -89,14 +89,15 @@ static struct lk__block *make_block(const struct lk__kind *kind, const lk_client
                                     const char *full, struct lk__traits traits)
 {
     unsigned is = (client->options->redisson ? LK__IF_REDISSON : 0U) | (traits.anonymous ? LK__IF_ANONYMOUS : 0U);
-    size_t what_size = strlen(kind->name) + 1 + strlen(name) + 1;
+    const char *kind_name = lk__kind_names[kind->number];
+    size_t what_size = strlen(kind_name) + 1 + strlen(name) + 1;
     size_t full_size = prefix_of(client)[0] != '\0' ? strlen(full) + 1 : 0; /* else it is in the other one */
     size_t keys_size = lk__keys_room(kind->keys, kind->key_count, full, is);
     struct lk__block *block = lk__alloc(kind->block_size + what_size + full_size + keys_size);
     if (block == NULL)
         return NULL;
-    char *what = (char *)block + kind->block_size, *own = what + strlen(kind->name) + 1;
-    snprintf(what, what_size, "%s %s", kind->name, name);
+    char *what = (char *)block + kind->block_size, *own = what + strlen(kind_name) + 1;
+    snprintf(what, what_size, "%s %s", kind_name, name);
     if (full_size > 0)
         own = memcpy(what + what_size, full, full_size);
     lk__keys_write(kind->keys, kind->key_count, own, is, block, what + what_size + full_size);
@@ -156,7 +157,7 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, cons
     struct lk__entry *entry = lk__map_find(&client->members, kind->number, full, strlen(full));
     struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, name, full, traits);
     if (object == NULL)
-        return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
+        return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_names[kind->number], name);
     if (object->traits.order != traits.order || object->traits.robust != traits.robust ||
         object->traits.anonymous != traits.anonymous || object->traits.stripes != traits.stripes)
         return lk__fail(EINVAL,
@@ -172,11 +173,11 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, cons
 static int check_quorum(const lk_client_t *client, const struct lk__kind *kind, const char *name)
 {
     if (kind->quorum && !client->options->quorum)
-        return lk__fail(EINVAL, "%s %s: needs a client of several servers, redis-quorum://host,host,host", kind->name,
-                        name);
+        return lk__fail(EINVAL, "%s %s: needs a client of several servers, redis-quorum://host,host,host",
+                        lk__kind_names[kind->number], name);
     if (!kind->quorum && client->options->quorum)
         return lk__fail(ENOTSUP, "%s %s: a client of a quorum has redlocks and nothing else; open one of a single server",
-                        kind->name, name);
+                        lk__kind_names[kind->number], name);
     return 0;
 }
 

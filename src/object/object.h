@@ -29,8 +29,7 @@ struct __attribute__((packed)) lk__traits {
 
 /* A primitive, as a table. */
 struct lk__kind {
-    int number;           /* LK_KIND_... */
-    const char *name;     /* in the names of its objects, and in statistics: "rwlock" */
+    int number;           /* LK_KIND_..., whose name is in the names of its objects: see client/kinds.def */
     const char *noun;     /* in error texts: "read-write lock" */
     const char *commands; /* commands of the server that its scripts use */
     bool counted;         /* what is acquired has no lease */
@@ -115,7 +114,7 @@ void lk__settings_makedue(struct lk__object *object);
 /* Its name as the user gave it. */
 static inline const char *lk__object_name(const struct lk__object *object)
 {
-    return object->what + strlen(object->kind->name) + 1;
+    return object->what + strlen(lk__kind_names[object->kind->number]) + 1;
 }
 
 /* The server where the keys of an object are. */

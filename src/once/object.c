@@ -52,7 +52,6 @@ static const struct lk__keyspec keys[] = {
 
 const struct lk__kind lk__once_kind = {
     .number = LK_KIND_ONCE,
-    .name = "once",
     .noun = "once",
     .commands = lk__lua_once_commands,
     .size = sizeof(struct lk__once),

@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int unreachable(const struct lk__ongoing *call, int code)
 {
     char errmsg[LK__ERRMSG_MAX];
@@ -118,7 +113,7 @@ static int send_it(struct lk__ongoing *call, int64_t until_us)
 {
     for (;; call->waited = true) {
         if (call->resume_us > lk__now_us())
-            lk__parker_park(&call->parker, lesser(call->resume_us, until_us));
+            lk__parker_park(&call->parker, lk__lesser(call->resume_us, until_us));
         if (is_over(call) || (call->waited && !call->unsure && is_nearly_over(call)))
             return unreachable(call, ENOTCONN);
         if (call->resume_us > lk__now_us() && lk__now_us() >= until_us)
@@ -129,7 +124,7 @@ static int send_it(struct lk__ongoing *call, int64_t until_us)
             return unreachable(call, ENOTCONN);
         if (rc == ENOTCONN)
             rc = lk__conn_awaitopen(call->conn, &call->request, lk__conn_failures(call->conn),
-                                    lesser(call->hard_us, until_us), PTHREAD_CANCEL_DISABLE);
+                                    lk__lesser(call->hard_us, until_us), PTHREAD_CANCEL_DISABLE);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && rc != ETIMEDOUT && !(rc == ENOTCONN && may_come_back(call)))
@@ -263,7 +258,7 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
                                   .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
                                   .hard_us = told->end_us != 0 ? told->end_us : now_us + timeout_us,
                                   .code = EINPROGRESS };
-    call->spare_us = lesser(call->hard_us - now_us, timeout_us) / 8;
+    call->spare_us = lk__lesser(call->hard_us - now_us, timeout_us) / 8;
     lk__parker_init(&call->parker);
     lk__request_init(&call->request, &call->parker, told->reply);
     if (told->take != NULL)

@@ -145,15 +145,10 @@ static int attempt(struct lk__search *search, const struct lk__conn *conn, struc
     return rc == ENOENT ? told : tell(search, told, rc, why, errmsg, size);
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The next pause: doubled up to the longest, minus up to a quarter so that many clients do not come at once. */
 static int64_t back_off(int64_t *pause_us, int64_t first_us, int64_t longest_us)
 {
-    *pause_us = lesser(*pause_us == 0 ? first_us : 2 * *pause_us, longest_us);
+    *pause_us = lk__lesser(*pause_us == 0 ? first_us : 2 * *pause_us, longest_us);
     return lk__now_us() + *pause_us - (int64_t)lk__random_below((uint64_t)*pause_us / 4 + 1);
 }
 
@@ -167,9 +162,9 @@ static int64_t again_at(struct lk__conn *conn)
     const struct lk__options *options = &conn->server->options;
     int64_t now_us = lk__now_us(), longest_us = options->retry_max_ms * 1000;
     if (!atomic_load(&conn->serves) && now_us - conn->up_us < longest_us)
-        return back_off(&conn->pause_us, CUT_US, lesser(longest_us, options->command_timeout_ms * 1000 / 8));
+        return back_off(&conn->pause_us, CUT_US, lk__lesser(longest_us, options->command_timeout_ms * 1000 / 8));
     conn->pause_us = 0;
-    return now_us + (int64_t)lk__random_below((uint64_t)lesser(options->retry_min_ms * 1000, SPREAD_US) + 1);
+    return now_us + (int64_t)lk__random_below((uint64_t)lk__lesser(options->retry_min_ms * 1000, SPREAD_US) + 1);
 }
 
 /*
@@ -222,7 +217,7 @@ static void warn(const struct lk__conn *conn, const struct lk__serverinfo *info)
 static int64_t longest_pause(const struct lk__options *options)
 {
     int64_t longest_us = options->retry_max_ms * 1000;
-    return lk__options_failover(options) ? lesser(longest_us, FAILOVER_US) : longest_us;
+    return lk__options_failover(options) ? lk__lesser(longest_us, FAILOVER_US) : longest_us;
 }
 
 static void came_up(struct lk__search *search, struct lk__conn *conn, struct lk__stream *stream,
@@ -293,7 +288,7 @@ static void rest_or_look(struct lk__connector *connector, int64_t until_us)
     const struct lk__lookout *lookout = connector->lookout;
     int64_t due_us = lookout->due_us(lookout);
     if (due_us > lk__now_us()) {
-        lk__cond_wait(&connector->work, &connector->mu, lesser(due_us, until_us));
+        lk__cond_wait(&connector->work, &connector->mu, lk__lesser(due_us, until_us));
         return;
     }
     lk__mu_unlock(&connector->mu);

@@ -41,11 +41,6 @@ enum {
     PAUSE_NS = 1000000
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- the role ------------------------------------------------------------------------------------------------------ */
 
 static bool has_owner(const struct lk__conn *conn)
@@ -327,7 +322,7 @@ static unsigned read_once(struct lk__conn *conn, struct lk__waiting *me, int64_t
     struct turn turn = { conn, me, { .polled = polled, .count = 2 }, true };
     unsigned signals = lk__parker_pollwith(me->parker, conn->wake_fd);
     if (!(signals & LK__WOKEN)) {
-        until_us = earlier(earlier(until_us, lk__now_us() + SLICE_US), begin_poll(conn, &turn.polling));
+        until_us = lk__lesser(lk__lesser(until_us, lk__now_us() + SLICE_US), begin_poll(conn, &turn.polling));
         lk__mu_unlock(&conn->mu);
         take_turn(&turn, until_us);
         signals |= lk__parker_pollwith(me->parker, -1); /* what it reads for itself needs no waking */
@@ -350,7 +345,7 @@ static unsigned sleep_once(struct lk__conn *conn, struct lk__waiting *me, int64_
     if (has_owner(conn))
         call_owner(conn, conn->reader != NULL ? now_us + SELDOM * look_every(conn) : 0);
     else if (conn->stream != NULL)
-        until_us = earlier(until_us, now_us + look_every(conn));
+        until_us = lk__lesser(until_us, now_us + look_every(conn));
     lk__list_append(&conn->waiting, &me->link);
     lk__mu_unlock(&conn->mu);
     unsigned signals = take_turn(&turn, until_us);
@@ -579,9 +574,9 @@ static int64_t begin_one(struct lk__conn *conn, struct polling *polling, struct 
     int64_t absent_us = absent_until(conn);
     conn->owner_polls = conn->reader == NULL && absent_us <= lk__now_us();
     if (conn->owner_polls)
-        until_us = earlier(until_us, begin_poll(conn, polling));
+        until_us = lk__lesser(until_us, begin_poll(conn, polling));
     else
-        until_us = earlier(until_us, absent_us);
+        until_us = lk__lesser(until_us, absent_us);
     conn->owner_until_us = conn->owner_polls ? 0 : until_us;
     lk__mu_unlock(&conn->mu);
     lk__parker_wake(next);

@@ -35,7 +35,6 @@ static const struct lk__keyspec keys[] = {
 
 const struct lk__kind lk__redlock_kind = {
     .number = LK_KIND_REDLOCK,
-    .name = "redlock",
     .noun = "redlock",
     .commands = lk__lua_lock_commands,
     .quorum = true,

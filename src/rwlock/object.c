@@ -58,7 +58,6 @@ static const char *const settings[] = { ORDER(LK_RWLOCK_PREFER_FAIR, "prefer=fai
 /* Nothing of its own listens: grants come on the client's channel. */
 const struct lk__kind lk__rwlock_kind = {
     .number = LK_KIND_RWLOCK,
-    .name = "rwlock",
     .noun = "read-write lock",
     .commands = lk__lua_rwlock_commands,
     .size = sizeof(struct lk__object),

@@ -81,7 +81,6 @@ static const char *const leased_settings[] = { "leased=yes" }, *const counted_se
 
 static const struct lk__kind leased_kind = {
     .number = LK_KIND_PERMITS,
-    .name = "permits",
     .noun = "semaphore",
     .commands = lk__lua_semaphore_commands,
     .long_ids = true,
@@ -120,7 +119,6 @@ static const struct lk__kind *variant(const void *checked);
 
 const struct lk__kind lk__sem_kind = {
     .number = LK_KIND_SEM,
-    .name = "semaphore",
     .noun = "semaphore",
     .commands = lk__lua_semaphore_commands,
     .counted = true,

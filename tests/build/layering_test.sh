@@ -45,7 +45,7 @@ check_modules() {
         elif [[ $what = '<'* ]]; then
             other=${other%%/*}
             [[ -z ${floor[$other]-} ]] || echo "src/$file:$line: a module's header is included with quotes: $what"
-        elif [[ $other != [a-z]*/*.h || $other = *..* ]]; then
+        elif [[ ! $other =~ ^[a-z].*/.*\.(h|def)$ || $other = *..* ]]; then
             echo "src/$file:$line: should read \"module/file.h\": $what"
         elif [[ -z ${floor[${other%%/*}]-} ]]; then
             echo "src/$file:$line: no such module: $what"

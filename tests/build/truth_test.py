@@ -39,7 +39,7 @@ DENIAL = re.compile(
 def things(headers, kinds, url):
     """What exists, as one expression: names of the headers, kinds of objects, ways to reach servers."""
     names = set(re.findall(r"^LK_API [^;]*?\b(lk_[a-z_]+)\(", headers, re.M)) | set(re.findall(r"\b(lk_[a-z]+_t);", headers))
-    objects = set(re.findall(r"\[LK_KIND_\w+\] = \"([a-z]+)\"", kinds))
+    objects = set(re.findall(r"^KIND\(\w+, \"([a-z]+)\"", kinds, re.M))
     objects |= {name[3:-5].rstrip("s") for name in names if name.endswith("_init")}
     servers = set(re.findall(r"cut_end\(scheme, \"([a-z]+)\"\)", url))
     schemes = set(re.findall(r"\bis\(scheme, \"([a-z+-]+)\"\)", url))
@@ -249,7 +249,7 @@ def main(tree):
 
     headers = read("include/latchkey/*.h")
     declared = headers + read("cmake/*.cmake")
-    existing = things(headers, read("src/client/stats.c"), read("src/config/url.c"))
+    existing = things(headers, read("src/client/kinds.def"), read("src/config/url.c"))
     told = table(read(TABLE))
     library = ".".join(re.findall(r"^#define LK_VERSION_\w+ (\d+)", read("include/latchkey/version.h"), re.M))
     redisson = re.search(r"^redisson_version=(\S+)", read("scripts/lib.sh"), re.M)[1]
