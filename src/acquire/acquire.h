@@ -24,7 +24,7 @@ struct lk__ear {
     struct lk__entry entry; /* under waiters->mu: in waiters->ears, by the tag */
     unsigned users;         /* under waiters->mu: waiters that hear by it */
     int64_t unused_us;      /* under waiters->mu: since when it has none */
-    bool listening;         /* under waiters->mu: the subscription is with the hub */
+    atomic_bool listening;  /* the subscription is with the hub */
 };
 
 struct lk__waiters {
@@ -71,7 +71,7 @@ struct lk__waiter {
     int64_t total;            /* what an ask was told; 0: it was not asked for */
     bool absent;              /* an ask was told that there is nothing to wait for any more */
     struct lk__entry entry;   /* under waiters->mu */
-    struct lk__ear *ear;      /* under waiters->mu: by which it hears; NULL: by none yet */
+    struct lk__ear *ear;      /* written by its thread alone, under waiters->mu: by which it hears; NULL: by none yet */
     struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
     /*
      * The thread was cancelled while it was parked, or a signal handler ended it. It has left the queue at the server by
@@ -87,7 +87,8 @@ struct lk__waiter {
     struct lk__link following; /* in leader->followers */
     struct lk__link followers;
     int64_t heard_us; /* of a leader: when it had its last answer; 0: it was none yet */
-    /* under waiters->mu: what came in since it looked last */
+    atomic_bool told; /* something may have come in since it looked last */
+    /* under waiters->mu: what that is */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */
 };
@@ -98,7 +99,7 @@ void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct
 void lk__waiters_close(struct lk__waiters *waiters);
 void lk__waiters_destroy(struct lk__waiters *waiters);
 
-/* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
+/* Tell a waiter, whose wait has begun and not ended, that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
 /* --- waiters.c: where messages are sharded ------------------------------------------------------------------------ */
@@ -125,12 +126,6 @@ void lk__waiter_handon(struct lk__waiter *leader,
 
 /* --- wait.c: one acquire, driven by the thread that wants it --------------------------------------------------- */
 
-/*
- * Run an acquire to its end; this is where a thread blocks. Its machine has its settings, and release, ask and read are
- * filled in. Returns the result's code, with an error text; lk__acquirefsm_result() then tells the rest.
- */
-int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter);
-
 /* What one wait has beyond its machine; private to it. */
 struct lk__attempt {
     struct lk__waiters *waiters;
@@ -142,11 +137,15 @@ struct lk__attempt {
     bool led;       /* another waiter may be asking for this one, too */
 };
 
-/* lk__waiters_wait() in two parts, of one thread: up to its first ask, for which nothing waits, and the rest. */
+/*
+ * Run an acquire to its end, in two parts, of one thread: up to its first ask, for which nothing waits, and the rest, where
+ * the thread blocks. Its machine has its settings, and release, ask and read are filled in. Returns the result's code, with
+ * an error text; machine.result tells the rest.
+ */
 void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__attempt *attempt);
 int lk__waiters_end(struct lk__attempt *attempt);
 
-/* Before and after lk__waiters_wait(): the parker and the request of a waiter. */
+/* Before and after that: the parker and the request of a waiter. */
 void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiter *waiter);
 /* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
@@ -166,14 +165,12 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
 
 /* "<ms for which an ask is a sign of life> <claim ms> <1: it receives no messages, or 0>": what queue.lua is told of a client. */
 struct lk__terms {
-    char texts[2][44]; /* of a waiter that messages reach, and of one that none reaches */
+    char texts[2][44];   /* of a waiter that messages reach, and of one that none reaches */
+    int64_t liveness_ms; /* a waiter that is not among the first two asks three times within that */
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
 void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, bool leased);
-
-/* A waiter that is not among the first two asks three times within that. */
-int64_t lk__handover_liveness(const struct lk__options *options, bool leased);
 
 /* For how long after its last ask there may be something of a waiter: its place, and what was handed to that. */
 int64_t lk__handover_lasts(const struct lk__options *options, bool leased);

@@ -22,16 +22,11 @@ enum {
     SLEEP_MIN_US = 5000          /* a lease that "has 0 ms left" has not ended yet */
 };
 
-static struct lk__step step_to(enum lk__act act, int64_t until_us)
-{
-    return (struct lk__step){ act, until_us };
-}
-
 static struct lk__step end(struct lk__acquirefsm *a, int code)
 {
     a->phase = LK__ENDED;
     a->result.code = code;
-    return step_to(LK__FINISHED, 0);
+    return (struct lk__step){ LK__FINISHED, 0 };
 }
 
 /* May an ask that got no answer still take effect? */
@@ -101,21 +96,23 @@ static struct lk__step out_of_time(struct lk__acquirefsm *a, int64_t now_us)
 static struct lk__step next_step(struct lk__acquirefsm *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
-        return step_to(LK__FINISHED, 0);
+        return (struct lk__step){ LK__FINISHED, 0 };
     allow_for_sleep(a, now_us);
     if (now_us >= a->hard_us)
         return out_of_time(a, now_us);
     if (a->sent)
-        return step_to(LK__AWAIT, a->hard_us);
+        return (struct lk__step){ LK__AWAIT, a->hard_us };
+    if (a->phase == LK__LEAVING && now_us >= a->next_us)
+        return (struct lk__step){ LK__LEAVE, 0 };
     if (a->phase == LK__LEAVING)
-        return now_us >= a->next_us ? step_to(LK__LEAVE, 0) : step_to(LK__PARK, lk__lesser(a->next_us, a->hard_us));
+        return (struct lk__step){ LK__PARK, lk__lesser(a->next_us, a->hard_us) };
     if (a->limit_code != ETIMEDOUT)
         return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked && !is_overdue(a, now_us))
         return leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
     if (now_us >= a->next_us)
-        return step_to(LK__ASK, 0);
-    return step_to(LK__PARK, lk__lesser(a->next_us, a->asked ? a->limit_us : a->hard_us));
+        return (struct lk__step){ LK__ASK, 0 };
+    return (struct lk__step){ LK__PARK, lk__lesser(a->next_us, a->asked ? a->limit_us : a->hard_us) };
 }
 
 static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
@@ -482,7 +479,7 @@ struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *a, int64_t now_us)
     if (a->phase == LK__ENDED || now_us >= a->hard_us)
         return proceed(a, now_us);
     bool limited = a->phase == LK__WAITING && now_us < a->limit_us;
-    return step_to(LK__CONNECT, limited ? a->limit_us : a->hard_us);
+    return (struct lk__step){ LK__CONNECT, limited ? a->limit_us : a->hard_us };
 }
 
 struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *a, int64_t now_us, int code)

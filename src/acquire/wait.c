@@ -23,7 +23,7 @@ void lk__waiter_init(struct lk__waiter *waiter)
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
 {
     const struct lk__options *options = waiters->options;
-    settings.liveness_ms = lk__handover_liveness(options, !settings.recorded);
+    settings.liveness_ms = waiter->terms->liveness_ms;
     settings.poll_ms = lk__lesser(options->poll_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
@@ -44,31 +44,15 @@ static bool is_sharded(const struct lk__waiters *waiters)
     return waiters->node->server.pubsub == LK__PUBSUB_SHARDED;
 }
 
-static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
-{
-    waiter->entry.key = waiter->release->id;
-    waiter->entry.length = (unsigned)strlen(waiter->release->id);
-    lk__mu_lock(&waiters->mu);
-    lk__map_insert(&waiters->by_id, &waiter->entry);
-    lk__list_init(&waiter->followers);
-    waiter->ear = is_sharded(waiters) ? NULL : &waiters->ear;
-    waiter->cancelled = waiters->closed;
-    lk__mu_unlock(&waiters->mu);
-}
-
-/* Does what ended this wait end those of its followers, too, or let them in? Then each asks for itself. */
-static bool is_for_all(const struct lk__waiter *waiter)
-{
-    int code = waiter->machine.result.code;
-    return code == 0 || code == EOWNERDEAD || code == ENOTRECOVERABLE;
-}
-
+/* What lets it in, or ends it for good, does so with its followers. Else one of them leads the others. */
 static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
+    int code = waiter->machine.result.code;
+    atomic_fetch_sub(&waiters->hub->waiters, 1);
     lk__mu_lock(&waiters->mu);
     lk__map_remove(&waiters->by_id, &waiter->entry);
     lk__waiter_stopfollowing(waiter);
-    if (is_for_all(waiter))
+    if (code == 0 || code == EOWNERDEAD || code == ENOTRECOVERABLE)
         lk__waiter_bringin(waiter);
     else
         lk__waiter_handon(waiter, lk__now_us());
@@ -80,11 +64,8 @@ static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
 /* Do messages to our channel reach us at present? */
 static bool is_heard(struct lk__waiters *waiters, const struct lk__waiter *waiter)
 {
-    lk__mu_lock(&waiters->mu);
     struct lk__ear *ear = waiter->ear;
-    bool listening = ear != NULL && ear->listening;
-    lk__mu_unlock(&waiters->mu);
-    return listening && lk__hub_isopen(waiters->hub, &ear->subscription);
+    return ear != NULL && atomic_load(&ear->listening) && lk__hub_isopen(waiters->hub, &ear->subscription);
 }
 
 /* Have our channel heard, from the first wait on. Returns whether it is by now. */
@@ -95,14 +76,8 @@ static bool listen_here(struct lk__waiters *waiters, struct lk__waiter *waiter)
     struct lk__ear *ear = is_sharded(waiters) ? lk__ear_join(waiters, waiter) : &waiters->ear;
     if (ear == NULL)
         return false;
-    lk__mu_lock(&waiters->mu);
-    bool first = !ear->listening;
-    ear->listening = true;
-    lk__mu_unlock(&waiters->mu);
-    if (first && lk__hub_subscribe(waiters->hub, &ear->subscription) != 0) {
-        lk__mu_lock(&waiters->mu);
-        ear->listening = false;
-        lk__mu_unlock(&waiters->mu);
+    if (!atomic_exchange(&ear->listening, true) && lk__hub_subscribe(waiters->hub, &ear->subscription) != 0) {
+        atomic_store(&ear->listening, false);
         return false;
     }
     if (lk__hub_isrefused(waiters->hub, &ear->subscription))
@@ -122,21 +97,11 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
     return waiter->settings;
 }
 
-/* The terms of its client, as the next ask tells them. */
-static const char *terms_of(const struct lk__attempt *attempt)
-{
-    return attempt->waiter->terms->texts[!is_heard(attempt->waiters, attempt->waiter)];
-}
-
-/* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */
-static const struct lk__command *command_of(const struct lk__waiter *waiter)
-{
-    return waiter->machine.phase == LK__LEAVING ? &waiter->release->command : &waiter->ask;
-}
-
+/* Where the next one goes. A request that a move of its slot sent elsewhere goes there as text. */
 static struct lk__node *node_of(const struct lk__waiters *waiters, const struct lk__waiter *waiter)
 {
-    return lk__node_for(waiters->node, command_of(waiter), waiter->request.manner == LK__BY_ASKING);
+    bool leaving = waiter->machine.phase == LK__LEAVING, asking = waiter->request.manner == LK__BY_ASKING;
+    return lk__node_for(waiters->node, leaving ? &waiter->release->command : &waiter->ask, asking);
 }
 
 static struct lk__conn *conn_of(const struct lk__attempt *attempt)
@@ -162,7 +127,7 @@ static struct lk__step ask(struct lk__attempt *attempt)
         .id = waiter->release->id,
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
-        .terms = terms_of(attempt),
+        .terms = waiter->terms->texts[!is_heard(attempt->waiters, waiter)],
         .arrival = a->result.arrival,
         .settings = mark_of(waiter),
         .flags = flags,
@@ -301,6 +266,8 @@ static bool take_events(struct lk__attempt *attempt, struct lk__step *step)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
+    if (!atomic_exchange(&waiter->told, false))
+        return false;
     lk__mu_lock(&attempt->waiters->mu);
     struct lk__grant granted = waiter->granted;
     bool hinted = waiter->hinted, cancelled = waiter->cancelled;
@@ -318,7 +285,6 @@ static bool take_events(struct lk__attempt *attempt, struct lk__step *step)
 }
 
 static void run(struct lk__attempt *attempt);
-static void finish(struct lk__attempt *attempt);
 
 /* The thread ends while it is parked: it gives up as if told to, and never returns. */
 static void ended(void *arg)
@@ -329,7 +295,7 @@ static void ended(void *arg)
     waiter->cancel_state = PTHREAD_CANCEL_DISABLE;
     attempt->step = lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED);
     run(attempt);
-    finish(attempt);
+    go_out(attempt->waiters, waiter);
     waiter->unwind(waiter);
 }
 
@@ -387,10 +353,13 @@ static struct lk__step give_in(struct lk__attempt *attempt)
 }
 
 /* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
-static struct lk__step drive(struct lk__attempt *attempt, struct lk__step step)
+static struct lk__step drive(struct lk__attempt *attempt)
 {
     struct lk__acquirefsm *a = &attempt->waiter->machine;
     struct lk__request *request = &attempt->waiter->request;
+    struct lk__step step = attempt->step;
+    if (take_events(attempt, &step) && step.act == LK__FINISHED)
+        return step;
     switch (step.act) {
     case LK__ASK:
         return ask(attempt);
@@ -415,45 +384,34 @@ static struct lk__step drive(struct lk__attempt *attempt, struct lk__step step)
     }
 }
 
-static void go_on(struct lk__attempt *attempt)
-{
-    if (!take_events(attempt, &attempt->step) || attempt->step.act != LK__FINISHED)
-        attempt->step = drive(attempt, attempt->step);
-}
-
 static void run(struct lk__attempt *attempt)
 {
     while (attempt->step.act != LK__FINISHED)
-        go_on(attempt);
-}
-
-static void finish(struct lk__attempt *attempt)
-{
-    atomic_fetch_sub(&attempt->waiters->hub->waiters, 1);
-    go_out(attempt->waiters, attempt->waiter);
+        attempt->step = drive(attempt);
 }
 
 void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__attempt *attempt)
 {
     *attempt = (struct lk__attempt){ .waiters = waiters, .waiter = waiter };
-    come_in(waiters, waiter);
+    lk__list_init(&waiter->followers);
+    waiter->ear = is_sharded(waiters) ? NULL : &waiters->ear;
+    waiter->entry.key = waiter->release->id;
+    waiter->entry.length = (unsigned)strlen(waiter->release->id);
+    lk__mu_lock(&waiters->mu);
+    lk__map_insert(&waiters->by_id, &waiter->entry);
+    waiter->told = waiter->cancelled = waiters->closed;
+    lk__mu_unlock(&waiters->mu);
     atomic_fetch_add(&waiters->hub->waiters, 1);
     attempt->step = lk__acquirefsm_start(&waiter->machine, lk__now_us());
-    go_on(attempt);
+    attempt->step = drive(attempt);
 }
 
 int lk__waiters_end(struct lk__attempt *attempt)
 {
     run(attempt);
-    finish(attempt);
-    return lk__wait_explain(attempt->waiters, attempt->waiter, attempt->explained);
-}
-
-int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
-{
-    struct lk__attempt attempt;
-    lk__waiters_begin(waiters, waiter, &attempt);
-    return lk__waiters_end(&attempt);
+    go_out(attempt->waiters, attempt->waiter);
+    int code = attempt->waiter->machine.result.code;
+    return code == 0 ? 0 : lk__wait_explain(attempt->waiters, attempt->waiter, attempt->explained);
 }
 
 /* --- what the log says of a wait --------------------------------------------------------------------------------- */

@@ -14,8 +14,10 @@
 
 /* --- what comes in ------------------------------------------------------------------------------------------ */
 
+/* Something came in for it. Under waiters->mu. */
 static void wake(struct lk__waiter *waiter)
 {
+    atomic_store(&waiter->told, true);
     lk__parker_signal(&waiter->parker, LK__WOKEN);
 }
 
@@ -232,7 +234,7 @@ void lk__ear_leave(struct lk__waiters *waiters, struct lk__waiter *waiter)
     lk__mu_unlock(&waiters->mu);
     if (sweep.found == NULL)
         return;
-    if (sweep.found->listening)
+    if (atomic_load(&sweep.found->listening))
         lk__hub_unsubscribe(waiters->hub, &sweep.found->subscription);
     lk__free(sweep.found);
 }
@@ -269,7 +271,7 @@ void lk__waiter_follow(struct lk__waiters *waiters, struct lk__waiter *waiter, c
     struct lk__waiter *leader = entry != NULL ? LK__CONTAINER(entry, struct lk__waiter, entry) : NULL;
     lk__waiter_stopfollowing(waiter);
     if (leader == NULL || leader == waiter || leader->leader != NULL || leader->granted.server_us != 0) {
-        waiter->hinted = true; /* it has left the queue, or is about to */
+        waiter->hinted = waiter->told = true; /* it has left the queue, or is about to */
     } else {
         if (leader->heard_us == 0)
             leader->heard_us = now_us;
@@ -285,7 +287,7 @@ void lk__waiter_bringin(struct lk__waiter *leader)
         struct lk__waiter *follower = follower_at(l);
         lk__waiter_stopfollowing(follower);
         follower->hinted = true;
-        lk__parker_signal(&follower->parker, LK__WOKEN);
+        wake(follower);
     }
 }
 
@@ -310,7 +312,7 @@ void lk__waiter_handon(struct lk__waiter *leader, int64_t now_us)
     struct lk__waiter *follower = follower_at(last);
     succeed(leader, follower, now_us);
     follower->hinted = true;
-    lk__parker_signal(&follower->parker, LK__WOKEN);
+    wake(follower);
 }
 
 bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, int64_t now_us, int64_t silence_us)
@@ -351,12 +353,6 @@ static int64_t claim_of(const struct lk__options *options, bool leased)
     return leased ? lk__lesser(claim_ms, options->lease_ms) : claim_ms;
 }
 
-int64_t lk__handover_liveness(const struct lk__options *options, bool leased)
-{
-    int64_t wished_ms = wished_liveness(options); /* a claim of one that receives no messages is short, and says nothing */
-    return options->no_pubsub ? wished_ms : lk__lesser(wished_ms, claim_of(options, leased) * 5 / 3);
-}
-
 int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
 {
     return wished_liveness(options) / 2 + claim_of(options, leased);
@@ -364,8 +360,11 @@ int64_t lk__handover_lasts(const struct lk__options *options, bool leased)
 
 void lk__terms_set(struct lk__terms *terms, const struct lk__options *options, bool leased)
 {
-    long long alive_ms = wished_liveness(options) / 2, claim_ms = claim_of(options, leased);
+    int64_t wished_ms = wished_liveness(options);
+    long long alive_ms = wished_ms / 2, claim_ms = claim_of(options, leased);
     long long quiet_ms = lk__lesser(claim_ms, LK__QUIET_CLAIM_MS);
+    /* a claim of one that receives no messages is short, and says nothing */
+    terms->liveness_ms = options->no_pubsub ? wished_ms : lk__lesser(wished_ms, claim_ms * 5 / 3);
     snprintf(terms->texts[0], sizeof terms->texts[0], "%lld %lld 0", alive_ms, claim_ms);
     snprintf(terms->texts[1], sizeof terms->texts[1], "%lld %lld 1", alive_ms, quiet_ms);
 }

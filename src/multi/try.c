@@ -56,9 +56,7 @@ static int enter(struct lk__tried *tried, const struct lk__part *part, const str
     int rc = lk__op_enterby(&tried->op, part->handle, part->kind, limit_us);
     if (rc != 0)
         return rc;
-    rc = lk__op_setowner(&tried->op, how->by);
-    if (rc == 0)
-        rc = lk__op_beginlock(&tried->op, 0);
+    rc = lk__op_beginlock(&tried->op, how->by, 0);
     return rc == 0 ? 0 : lk__op_leave(&tried->op, rc);
 }
 

@@ -17,6 +17,45 @@
 /* How long others may have the processor before it is theirs for longer than a hand-over takes, and what follows. */
 enum { YIELD_US = 1000, HURRY_US = 10000000 };
 
+/* --- what a caller says of leases in attributes, and of one acquire ------------------------------------------------- */
+
+int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms)
+{
+    if (lease_ms != 0 && (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS))
+        return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
+                        LK__LEASE_MIN_MS);
+    if (max_hold_ms != 0 && max_hold_ms < LK__LEASE_MIN_MS)
+        return lk__fail(EINVAL, "max_hold_ms is %lld: at least %d, or 0 for no limit", (long long)max_hold_ms,
+                        LK__LEASE_MIN_MS);
+    return 0;
+}
+
+int lk__object_leasecheck(const struct lk__object *object, int64_t lease_ms)
+{
+    int64_t skew_ms = object->client->options->clock_skew_ms;
+    if (lease_ms >= LK__SKEWS_MIN * skew_ms)
+        return 0;
+    return lk__fail(EINVAL, "%s: a lease of %lld ms: at least %d x clock_skew, %lld ms", object->what,
+                    (long long)lease_ms, LK__SKEWS_MIN, (long long)(LK__SKEWS_MIN * skew_ms));
+}
+
+int lk__how_take(struct lk__how *how, const lk_how_t *given)
+{
+    lk_how_t taken = LK_HOW_INIT;
+    int64_t limit_us = 0;
+    int rc = lk__sized_read(&taken, sizeof taken, given, LK__THROUGH(lk_how_t, owner), "lk_how_t");
+    if (rc == 0)
+        rc = lk__attr_leases(taken.lease_ms, 0);
+    if (rc == 0 && (taken.fixed < -1 || taken.fixed > 1))
+        rc = lk__fail(EINVAL, "fixed is %d: 1 or -1, or 0 for what the attributes say", taken.fixed);
+    if (rc == 0)
+        rc = lk__deadline_in(taken.timeout_ms, &limit_us);
+    *how = (struct lk__how){
+        .limit_us = limit_us, .lease_ms = taken.lease_ms, .fixed = taken.fixed, .by = taken.owner
+    };
+    return rc;
+}
+
 /* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
 static void set_block(struct lk__lease *lease, struct lk__block *block)
@@ -60,40 +99,35 @@ static void waits_long(struct lk__patience *patience)
     lk__object_waitslong(acquire->op->object, acquire->ownerless ? 0 : lk__op_owner(acquire->op));
 }
 
-/* For a condition one may wait for long. */
-static void be_patient(struct lk__acquire *acquire)
-{
-    int64_t warn_ms = acquire->op->object->client->options->warn_wait_ms;
-    if (warn_ms <= 0 || acquire->try_only || acquire->queues)
-        return;
-    acquire->waiter.patience.until_us = acquire->began_us + warn_ms * 1000;
-    acquire->waiter.patience.tell = waits_long;
-}
-
 static void unwind(struct lk__waiter *waiter);
 
 static int prepare(struct lk__acquire *acquire)
 {
     struct lk__waiter *waiter = &acquire->waiter;
+    struct lk__object *object = acquire->op->object;
+    int64_t warn_ms = object->client->options->warn_wait_ms;
     lk__waiter_init(waiter);
-    if (acquire->release == NULL && lk__object_leasecheck(acquire->op->object, acquire->asked_ms) != 0)
+    if (acquire->release == NULL && lk__object_leasecheck(object, acquire->asked_ms) != 0)
         return EINVAL;
     if (acquire->release == NULL && make_hold(acquire) != 0)
         return ENOMEM;
     if (acquire->interruptible && !acquire->try_only)
         lk__parker_beinterruptible(&waiter->parker, true);
-    be_patient(acquire);
-    waiter->release = lk__acquire_release(acquire);
-    waiter->what = acquire->op->object->what;
-    waiter->name = lk__object_name(acquire->op->object);
+    if (warn_ms > 0 && !acquire->try_only && !acquire->queues) { /* for a condition one may wait for long */
+        waiter->patience.until_us = acquire->began_us + warn_ms * 1000;
+        waiter->patience.tell = waits_long;
+    }
+    waiter->release = acquire->release != NULL ? acquire->release : &acquire->hold->lease.release;
+    waiter->what = object->what;
+    waiter->name = lk__object_name(object);
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
-    waiter->terms = lk__object_terms(acquire->op->object);
+    waiter->terms = &object->client->terms[object->kind->counted];
     waiter->settings = acquire->settings;
     waiter->disagrees = disagrees;
     waiter->unwind = unwind;
     waiter->cancel_state = acquire->cancellable ? acquire->op->api.cancel_state : PTHREAD_CANCEL_DISABLE;
-    lk__waiter_set(&acquire->op->object->client->waiters, waiter,
+    lk__waiter_set(&object->client->waiters, waiter,
                    (struct lk__acquirefsm_settings){ .limit_us = acquire->how->limit_us,
                                                      .lease_ms = acquire->asked_ms,
                                                      .try_only = acquire->try_only,
@@ -102,18 +136,6 @@ static int prepare(struct lk__acquire *acquire)
                                                      .confirmed = acquire->queues });
     LK__PROBE2(acquire, waiter->name, waiter->release->id);
     return acquire->begin != NULL ? acquire->begin(acquire) : 0;
-}
-
-static int wait_in_redis(struct lk__acquire *acquire)
-{
-    struct lk__waiters *waiters = &acquire->op->object->client->waiters;
-    if (acquire->redisson == NULL || acquire->try_only)
-        return lk__waiters_wait(waiters, &acquire->waiter);
-    lk__redissonwake_join(acquire->redisson, &acquire->waiter);
-    acquire->awaits_redisson = true;
-    int rc = lk__waiters_wait(waiters, &acquire->waiter);
-    lk__redissonwake_leave(acquire->redisson, &acquire->waiter);
-    return rc;
 }
 
 /* Until when what this client holds of it is good, by the last of its leases; 0: it holds nothing. */
@@ -137,22 +159,31 @@ static int late_here(struct lk__object *object)
     return ETIMEDOUT;
 }
 
-/* Queue locally first: only the head of the local queue waits in Redis. */
+/* Queue locally first: only the head of the local queue waits in Redis, for messages of Redisson's as well. */
 static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
+    struct lk__waiter *waiter = &acquire->waiter;
     struct lk__qnode *qnode = &acquire->qnode;
-    if (acquire->queue == NULL || acquire->try_only)
-        return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(acquire->queue, qnode, &acquire->waiter.parker, acquire->how->limit_us,
-                                  &acquire->waiter.patience);
+    struct lk__attempt attempt;
+    bool queues = acquire->queue != NULL && !acquire->try_only;
+    int rc = queues ? lk__localqueue_enter(acquire->queue, qnode, &waiter->parker, acquire->how->limit_us,
+                                           &waiter->patience)
+                    : 0;
     acquire->contended = qnode->behind;
     if (rc == ETIMEDOUT)
         return late_here(object);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
-    rc = wait_in_redis(acquire);
-    lk__localqueue_leave(acquire->queue, qnode);
+    acquire->awaits_redisson = acquire->redisson != NULL && !acquire->try_only;
+    if (acquire->awaits_redisson)
+        lk__redissonwake_join(acquire->redisson, waiter);
+    lk__waiters_begin(&object->client->waiters, waiter, &attempt);
+    rc = lk__waiters_end(&attempt);
+    if (acquire->awaits_redisson)
+        lk__redissonwake_leave(acquire->redisson, waiter);
+    if (queues)
+        lk__localqueue_leave(acquire->queue, qnode);
     return rc;
 }
 
@@ -160,10 +191,10 @@ static int wait_for_it(struct lk__acquire *acquire)
  * When to renew first: a claim is confirmed soon, with the whole lease; a fixed lease at once, and never again. The
  * client that handed over did not know our lease: one that is shorter than the claim is set at once, too.
  */
-static int64_t first_renewal(const struct lk__acquire *acquire)
+static int64_t first_renewal(const struct lk__acquire *acquire, int64_t now_us)
 {
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
-    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease.lease_ms;
+    int64_t lease_ms = acquire->hold->lease.lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
     bool claimed = result->claimed && acquire->confirmed_us == 0;
     if (acquire->fixed || capped)
@@ -177,17 +208,12 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
-    int64_t from_us = acquire->confirmed_us != 0 ? acquire->confirmed_us : now_us;
-    int64_t own_us = lk__lease_validuntil(&acquire->hold->lease, from_us, acquire->asked_ms);
+    const struct lk__lease *lease = &acquire->hold->lease;
     if (acquire->confirmed_us != 0)
-        return own_us;
-    return result->claimed && own_us < result->valid_until_us ? own_us : result->valid_until_us;
-}
-
-static void count_it(const struct lk__acquire *acquire)
-{
-    bool queued = acquire->waiter.machine.result.arrival != 0;
-    lk__object_acquired(acquire->op->object, acquire->began_us, queued || acquire->contended);
+        return lk__lease_validuntil(lease, acquire->confirmed_us, acquire->asked_ms);
+    if (!result->claimed)
+        return result->valid_until_us;
+    return lk__lesser(lk__lease_validuntil(lease, now_us, acquire->asked_ms), result->valid_until_us);
 }
 
 /* Granted a moment ago: for so long nobody else is to have it, whoever gives it back. */
@@ -241,9 +267,8 @@ static void become_holder(struct lk__acquire *acquire, int code)
     if (!acquire->ownerless)
         lk__op_counthold(acquire->op);
     LK__PROBE4(grant, lease->name, lease->id, hold->token, now_us - acquire->began_us);
-    if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire)))
+    if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire, now_us)))
         lk__object_droporphans(object);
-    count_it(acquire);
 }
 
 /* End the acquire, held or not. */
@@ -292,11 +317,11 @@ static int conclude(struct lk__acquire *acquire, int rc)
     lk__object_addwaiting(object, -1);
     if (acquire->waiter.patience.over && !acquire->waiter.explained)
         lk__object_waitedlong(object, acquire->began_us);
-    bool held = rc == 0 || rc == EOWNERDEAD;
-    if (held && acquire->hold == NULL)
-        count_it(acquire);
-    else if (held)
+    bool held = rc == 0 || rc == EOWNERDEAD, queued = acquire->waiter.machine.result.arrival != 0;
+    if (held && acquire->hold != NULL)
         become_holder(acquire, rc);
+    if (held)
+        lk__object_acquired(object, acquire->began_us, queued || acquire->contended);
     else
         let_go(acquire);
     end(acquire, held);
@@ -328,11 +353,6 @@ static int go_on(struct lk__acquire *acquire, int rc)
     return rc;
 }
 
-static int run(struct lk__acquire *acquire)
-{
-    return go_on(acquire, run_once(acquire));
-}
-
 /* The first acquire of the object, or the first in half an hour. The stack may be too small for the text. */
 static int run_looking(struct lk__acquire *acquire)
 {
@@ -342,7 +362,7 @@ static int run_looking(struct lk__acquire *acquire)
         return lk__fail(ENOMEM, "%s: out of memory for its settings", object->what);
     struct lk__settingsmark mark = lk__settings_mark(object, acquire->text);
     acquire->settings = &mark;
-    int rc = run(acquire);
+    int rc = go_on(acquire, run_once(acquire));
     lk__settings_note(object, &acquire->waiter.machine.result);
     lk__free(acquire->text);
     return rc;
@@ -351,7 +371,7 @@ static int run_looking(struct lk__acquire *acquire)
 int lk__acquire_run(struct lk__acquire *acquire)
 {
     bool looks = !acquire->queues && lk__settings_isdue(acquire->op->object, acquire->began_us);
-    return looks ? run_looking(acquire) : run(acquire);
+    return looks ? run_looking(acquire) : go_on(acquire, run_once(acquire));
 }
 
 void lk__acquire_begin(struct lk__begun *begun, struct lk__acquire *acquire)
@@ -409,7 +429,7 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
                        struct lk__outboxentry *release)
 {
     struct lk__lease *lease = &hold->lease;
-    int64_t marked_until_us = lk__hold_marked(hold);
+    int64_t marked_until_us = object->traits.robust ? lk__hold_marked(hold) : 0;
     releasing->object = object;
     releasing->hold = hold;
     releasing->release = release;
@@ -424,7 +444,7 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
         .command = &release->command,
         .sent = lk__outboxentry_sent(release),
         .by_steps = true,
-        .marked_until_us = object->traits.robust ? marked_until_us : 0,
+        .marked_until_us = marked_until_us,
     };
     lk__call_begin(&releasing->ongoing, &releasing->call);
 }
@@ -457,18 +477,4 @@ int lk__release_end(struct lk__releasing *releasing)
     if (own && lk__options_failover(object->client->options))
         lk__lease_remember(lease, call->epoch, releasing->end_us);
     return 0;
-}
-
-int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release)
-{
-    struct lk__releasing releasing;
-    lk__release_begin(&releasing, object, hold, release);
-    return lk__release_end(&releasing);
-}
-
-int lk__object_release(struct lk__object *object, struct lk__hold *hold)
-{
-    if (object->kind->release != NULL)
-        return object->kind->release(object, hold);
-    return lk__object_releaseby(object, hold, &hold->lease.release);
 }

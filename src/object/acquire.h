@@ -8,7 +8,7 @@
 #include "object/op.h"
 #include "object/redisson.h"
 
-/* --- attr.c: what a caller says of one acquire -------------------------------------------------------------------- */
+/* --- acquire.c: what a caller says of one acquire ----------------------------------------------------------------- */
 
 struct lk__how {
     int64_t limit_us; /* of waiting for other holders */
@@ -127,14 +127,6 @@ struct lk__begun {
 void lk__acquire_begin(struct lk__begun *begun, struct lk__acquire *acquire);
 int lk__acquire_end(struct lk__begun *begun);
 
-/*
- * Give all of `hold` back. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
- * the background; with an error text. Then lk__object_drophold().
- */
-int lk__object_release(struct lk__object *object, struct lk__hold *hold);
-/* Likewise by that request instead of its release, which says GONE where it did not find the hold. */
-int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release);
-
 /* A release that was begun; private to it. */
 struct lk__releasing {
     struct lk__object *object;
@@ -146,7 +138,7 @@ struct lk__releasing {
     struct lk__ongoing ongoing;
 };
 
-/* lk__object_releaseby() in two parts, of one thread, as lk__call_begin() has them. */
+/* lk__op_givebackby() in two parts, of one thread, as lk__call_begin() has them. Then lk__object_drophold(). */
 void lk__release_begin(struct lk__releasing *releasing, struct lk__object *object, struct lk__hold *hold,
                        struct lk__outboxentry *release);
 int lk__release_end(struct lk__releasing *releasing);
@@ -189,8 +181,6 @@ int lk__unlock_end(struct lk__unlocking *unlocking);
 int lk__acquire_confirm(struct lk__acquire *acquire, int code);
 /* Release what an ask may have got, in the background: now, and once more when no copy of it can come any more. */
 void lk__acquire_takeback(struct lk__acquire *acquire);
-/* What gives it back. */
-struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire);
 
 /* --- acquire.c, too --------------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,8 @@
 
 /* --- taking it back ------------------------------------------------------------------------------------------------- */
 
-struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
+/* What gives it back. */
+static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
 {
     return acquire->release != NULL ? acquire->release : &acquire->hold->lease.release;
 }
@@ -31,7 +32,7 @@ static int64_t lasts_ms(const struct lk__acquire *acquire)
 void lk__acquire_takeback(struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm_result *result = &acquire->waiter.machine.result;
-    struct lk__outboxentry *release = lk__acquire_release(acquire);
+    struct lk__outboxentry *release = release_of(acquire);
     int64_t end_us = lk__now_us() + 1000 * lasts_ms(acquire);
     release->flags |= LK__SENT_AGAIN;
     release->placed = result->arrival != 0;
@@ -71,7 +72,7 @@ static struct lk__command renewal_of(const struct lk__acquire *acquire)
 
 static struct lk__sent sent_of(const struct lk__acquire *acquire)
 {
-    const struct lk__outboxentry *release = lk__acquire_release(acquire);
+    const struct lk__outboxentry *release = release_of(acquire);
     if (acquire->hold != NULL)
         return (
             struct lk__sent){ .id = release->id, .lease_ms = acquire->asked_ms, .parts = acquire->hold->lease.parts };
@@ -133,7 +134,7 @@ static void remember(const struct confirm *confirm, const struct lk__call *call)
 /* 0: the server has nothing of it any more. */
 static int give_back(const struct confirm *confirm, bool again)
 {
-    const struct lk__outboxentry *release = lk__acquire_release(confirm->acquire);
+    const struct lk__outboxentry *release = release_of(confirm->acquire);
     struct lk__call call = { .node = lk__object_node(confirm->object),
                              .what = confirm->object->what,
                              .command = &release->command,

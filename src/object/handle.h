@@ -143,7 +143,7 @@ int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, s
 void lk__inherited_forget(struct lk__processstate *here,
                           struct lk__handle handle); /* the binding is the caller's then */
 
-/* --- attr.c: attributes ---------------------------------------------------------------------------------------- */
+/* --- acquire.c: attributes --------------------------------------------------------------------------------------- */
 
 enum { LK__LEASE_MIN_MS = 100 };
 

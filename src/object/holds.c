@@ -56,21 +56,6 @@ struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t own
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }
 
-/* The links of an owner's holds are a ring; its head is that of the oldest, which is in the map. */
-static void put_on(struct lk__object *object, struct lk__hold *hold)
-{
-    assert(lk__mu_held(&object->mu));
-    struct lk__hold *oldest = lk__object_oldest(object, hold->lease.owner);
-    lk__list_append(&object->holds, &hold->mine);
-    atomic_fetch_add(&object->client->stats[hold->kind].held, 1);
-    if (oldest != NULL) {
-        lk__list_append(&oldest->kin, &hold->kin);
-        return;
-    }
-    lk__list_init(&hold->kin);
-    enter_as_oldest(object, hold);
-}
-
 bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold)
 {
     assert(lk__mu_held(&object->mu));
@@ -100,8 +85,16 @@ struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
 bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
 {
     hold->lease.orphans = &object->orphans;
+    atomic_fetch_add(&object->client->stats[hold->kind].held, 1);
     lk__mu_lock(&object->mu);
-    put_on(object, hold);
+    struct lk__hold *oldest = lk__object_oldest(object, hold->lease.owner);
+    lk__list_append(&object->holds, &hold->mine);
+    if (oldest != NULL) {
+        lk__list_append(&oldest->kin, &hold->kin);
+    } else {
+        lk__list_init(&hold->kin);
+        enter_as_oldest(object, hold);
+    }
     bool orphans = lk__lease_take(&hold->lease, valid_until_us, first_us);
     lk__mu_unlock(&object->mu);
     return orphans;

@@ -213,14 +213,9 @@ void lk__object_unref(struct lk__object *object)
 
 /* --- what statistics have of an object, and of its kind ----------------------------------------------------------- */
 
-static struct lk__kindstats *stats_of(const struct lk__object *object)
-{
-    return &object->client->stats[object->kind->number];
-}
-
 void lk__object_acquired(struct lk__object *object, int64_t began_us, bool contended)
 {
-    struct lk__kindstats *stats = stats_of(object);
+    struct lk__kindstats *stats = &object->client->stats[object->kind->number];
     lk__histogram_add(&stats->wait, lk__histogram_times, lk__now_us() - began_us);
     atomic_fetch_add(&object->acquisitions, 1);
     if (!contended)
@@ -231,7 +226,7 @@ void lk__object_acquired(struct lk__object *object, int64_t began_us, bool conte
 
 void lk__object_waitslong(struct lk__object *object, uint64_t owner)
 {
-    atomic_fetch_add(&stats_of(object)->long_waits, 1);
+    atomic_fetch_add(&object->client->stats[object->kind->number].long_waits, 1);
     lk__events_makeroom(&object->client->events); /* a counting semaphore's wait makes no hold, which would do it */
     lk__events_ofobject(&object->client->events, LK_EVENT_LONG_WAIT, object->kind->number, lk__object_name(object), owner);
 }
@@ -246,7 +241,7 @@ void lk__object_waitedlong(struct lk__object *object, int64_t began_us)
 void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold)
 {
     int64_t held_us = lk__now_us() - hold->began_us;
-    lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, held_us);
+    lk__histogram_add(&object->client->stats[hold->kind].hold, lk__histogram_times, held_us);
     LK__PROBE3(release, lk__object_name(object), hold->lease.id, held_us);
 }
 

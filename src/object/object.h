@@ -49,7 +49,7 @@ struct lk__kind {
     const struct lk__script *check_script; /* does the server know this hold? */
     /* Give back one level that is not the last. The caller holds one less, whatever comes of it. */
     int (*unlock_inner)(const struct lk__op *op, struct lk__hold *hold);
-    /* NULL, or of a kind of a quorum: give all of a hold back, as lk__object_release(), and does it stand? */
+    /* NULL, or of a kind of a quorum: give all of a hold back, as lk__op_giveback(), and does it stand? */
     int (*release)(struct lk__object *object, struct lk__hold *hold);
     int (*ask_held)(const struct lk__op *op, struct lk__hold *hold);
     int (*check_lease)(const struct lk__op *op, int64_t lease_ms); /* NULL, or EINVAL: a hold may not be given that one */
@@ -121,12 +121,6 @@ static inline const char *lk__object_name(const struct lk__object *object)
 static inline struct lk__node *lk__object_node(const struct lk__object *object)
 {
     return &object->client->node;
-}
-
-/* The terms that its asks tell to clients that hand over: see lk__terms_set(). */
-static inline const struct lk__terms *lk__object_terms(const struct lk__object *object)
-{
-    return &object->client->terms[object->kind->counted];
 }
 
 /* A command of one of its scripts. */

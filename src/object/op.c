@@ -18,31 +18,22 @@ static struct lk__binding *enter_bound(struct lk__handle handle, struct lk__thre
     return entered ? binding : NULL;
 }
 
-static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
-{
-    int rc = 0;
-    op->by = NULL;
-    op->self = lk__thread_self();
-    if (op->self == NULL)
-        return ENOMEM; /* no memory for an error text either */
-    struct lk__binding *binding = enter_bound(handle, op->self);
-    if (binding == NULL)
-        rc = lk__handle_enter(handle, kind, limit_us, &binding);
-    if (rc != 0)
-        return rc;
-    op->binding = binding;
-    op->object = binding->object;
-    op->attr = binding->attr;
-    return 0;
-}
-
 int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
 {
     if (handle.name == NULL)
         return lk__fail(EINVAL, "no %s was given", kind->noun);
     op->api = lk__api_enter();
-    int rc = enter(op, handle, kind, limit_us);
-    return rc == 0 ? 0 : lk__api_leave(&op->api, rc);
+    op->by = NULL;
+    op->self = op->api.thread;
+    if (op->self == NULL)
+        return lk__api_leave(&op->api, ENOMEM); /* no memory for an error text either */
+    op->binding = enter_bound(handle, op->self);
+    int rc = op->binding == NULL ? lk__handle_enter(handle, kind, limit_us, &op->binding) : 0;
+    if (rc != 0)
+        return lk__api_leave(&op->api, rc);
+    op->object = op->binding->object;
+    op->attr = op->binding->attr;
+    return 0;
 }
 
 int lk__op_enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind)
@@ -104,10 +95,13 @@ int lk__op_setowner(struct lk__op *op, lk_owner_t *owner)
     return 0;
 }
 
-int lk__op_beginlock(struct lk__op *op, int64_t limit_us)
+int lk__op_beginlock(struct lk__op *op, lk_owner_t *owner, int64_t limit_us)
 {
-    if (op->by == NULL)
+    if (owner == NULL)
         return 0;
+    int rc = lk__op_setowner(op, owner);
+    if (rc != 0)
+        return rc;
     int64_t grace_us = op->object->client->options->command_timeout_ms * 1000, now_us = lk__now_us();
     if (lk__owner_begin(op->by, &op->call, LK__ACQUIRING, limit_us) &&
         lk__owner_begin(op->by, &op->call, LK__HANDLING, lk__later(limit_us > now_us ? limit_us : now_us, grace_us)))
@@ -123,17 +117,19 @@ void lk__op_beginwait(struct lk__op *op)
 
 int lk__op_beginhold(struct lk__op *op, lk_owner_t *owner)
 {
+    if (owner == NULL)
+        return 0;
     int rc = lk__op_setowner(op, owner);
     if (rc == ECANCELED && lk__owner_isinherited(owner))
         return lk__fail(EPERM, "%s: the owner belongs to another process, which may hold it", op->object->what);
-    if (rc == 0 && owner != NULL)
+    if (rc == 0)
         lk__owner_begin(owner, &op->call, LK__HANDLING, LK__NEVER);
     return rc;
 }
 
 int lk__op_enterholder(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    int rc = lk__op_enter(op, handle, kind);
+    int rc = lk__op_enterby(op, handle, kind, LK__NEVER);
     if (rc != 0)
         return rc;
     rc = lk__op_beginhold(op, owner);
@@ -148,9 +144,7 @@ int lk__op_enterlock(struct lk__op *op, struct lk__handle handle, const struct l
     int rc = lk__op_enterby(op, handle, kind, how->limit_us);
     if (rc != 0)
         return rc;
-    rc = lk__op_setowner(op, how->by);
-    if (rc == 0)
-        rc = lk__op_beginlock(op, how->limit_us);
+    rc = lk__op_beginlock(op, how->by, how->limit_us);
     *hold = rc == 0 ? lk__object_hold(op->object, lk__op_owner(op)) : NULL;
     if (*hold != NULL)
         rc = lk__op_goodhold(op, *hold);
@@ -215,52 +209,49 @@ static void forget(const struct lk__op *op, struct lk__hold *hold)
 
 int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
 {
-    int rc = release == &hold->lease.release ? lk__object_release(op->object, hold)
-                                              : lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
+    struct lk__releasing releasing;
+    lk__release_begin(&releasing, op->object, hold, release);
+    int rc = lk__release_end(&releasing); /* the server frees it, or hands it to the first waiter */
     forget(op, hold);
     return rc;
 }
 
 int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
 {
-    return lk__op_givebackby(op, hold, &hold->lease.release);
+    if (op->object->kind->release == NULL)
+        return lk__op_givebackby(op, hold, &hold->lease.release);
+    int rc = op->object->kind->release(op->object, hold);
+    forget(op, hold);
+    return rc;
 }
 
 /* --- unlocking ---------------------------------------------------------------------------------------------------- */
 
-/* Up to the release, if there is to be one: then `release` is that hold, and the call goes on. Else it is over. */
-static int begin_unlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
-                        struct lk__hold **release)
-{
-    *release = NULL;
-    int rc = lk__op_enterholder(op, handle, kind, owner);
-    if (rc == ECANCELED && lk__handle_isinherited(handle))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
-    if (rc != 0)
-        return rc;
-    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
-    if (hold == NULL)
-        rc = lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
-    else if ((int64_t)hold->holds + hold->reads > 1)
-        rc = kind->unlock_inner(op, hold);
-    else {
-        *release = hold;
-        return 0;
-    }
-    return lk__op_leave(op, rc);
-}
-
+/* With a release that is this request alone, the call goes on; else it is over. */
 void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
                       lk_owner_t *owner)
 {
     struct lk__op *op = &unlocking->op;
-    struct lk__hold *hold;
-    unlocking->code = begin_unlock(op, handle, kind, owner, &hold);
-    unlocking->begun = hold != NULL && kind->release == NULL;
-    if (unlocking->begun)
+    unlocking->begun = false;
+    unlocking->code = lk__op_enterholder(op, handle, kind, owner);
+    if (unlocking->code == ECANCELED && lk__handle_isinherited(handle))
+        unlocking->code = lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
+    if (unlocking->code != 0)
+        return;
+    int rc;
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
+    if (hold == NULL) {
+        rc = lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
+    } else if ((int64_t)hold->holds + hold->reads > 1) {
+        rc = kind->unlock_inner(op, hold);
+    } else if (kind->release != NULL) {
+        rc = lk__op_giveback(op, hold);
+    } else {
+        unlocking->begun = true;
         lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease.release);
-    else if (hold != NULL)
-        unlocking->code = lk__op_leave(op, lk__op_giveback(op, hold));
+        return;
+    }
+    unlocking->code = lk__op_leave(op, rc);
 }
 
 bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us)
@@ -280,8 +271,7 @@ int lk__unlock_end(struct lk__unlocking *unlocking)
 
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    struct lk__op op;
-    struct lk__hold *hold;
-    int rc = begin_unlock(&op, handle, kind, owner, &hold);
-    return hold != NULL ? lk__op_leave(&op, lk__op_giveback(&op, hold)) : rc;
+    struct lk__unlocking unlocking;
+    lk__unlock_begin(&unlocking, handle, kind, owner);
+    return lk__unlock_end(&unlocking);
 }

@@ -33,8 +33,8 @@ int lk__op_leave(struct lk__op *op, int code);
  * as well.
  */
 int lk__op_setowner(struct lk__op *op, lk_owner_t *owner);
-/* Of a call that is to acquire, after that: no other call of its owner is acquiring the object, or looks at its hold. */
-int lk__op_beginlock(struct lk__op *op, int64_t limit_us);
+/* Of a call that is to acquire: likewise, and no other call of its owner is acquiring the object, or looks at its hold. */
+int lk__op_beginlock(struct lk__op *op, lk_owner_t *owner, int64_t limit_us);
 /* Others may look at the owner's hold again: this call is about to wait. */
 void lk__op_beginwait(struct lk__op *op);
 /* Of a call on a hold: it is `owner`'s, and no other call of the owner looks at the hold meanwhile. As _setowner(). */
@@ -73,9 +73,12 @@ int lk__op_destroy(const char *function, struct lk__handle handle, const struct 
 int lk__op_abandon(struct lk__handle handle, int code);
 /* One level of the hold of `owner`, or all; NULL: of the calling thread. */
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
-/* Give all of `hold` back, and forget it. As lk__object_release(). */
+/*
+ * Give all of `hold` back, and forget it. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
+ * the background; with an error text.
+ */
 int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold);
-/* As lk__object_releaseby(). */
+/* Likewise by that request instead of its release, which says GONE where it did not find the hold. */
 int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release);
 
 /* The hold of the call's owner: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */

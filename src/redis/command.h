@@ -66,7 +66,14 @@ const char *lk__command_key(const struct lk__command *command, size_t *length);
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
-enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_SCRIPT = 1, LK__WIRE_KEYS = 2 };
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_HEAD = 12, LK__WIRE_SCRIPT = 1, LK__WIRE_KEYS = 2 };
+
+struct lk__wireword {
+    const char *text;
+    size_t length;
+    const char *head; /* "$<length>\r\n": the end of `room` */
+    char room[LK__WIRE_HEAD];
+};
 
 struct lk__wire {
     int count;
@@ -74,10 +81,9 @@ struct lk__wire {
     const struct lk__script *sharded; /* NULL, or whose source is word LK__WIRE_SCRIPT, to publish sharded messages */
     const struct lk__script *each;    /* of a batch: the script of one of its calls */
     const struct lk__items *items; /* NULL, or those calls: their keys and arguments stand behind word LK__WIRE_KEYS */
-    struct {
-        const char *text;
-        size_t length;
-    } words[LK__WIRE_WORDS];
+    const char *head; /* "*<number of words>\r\n": the end of `room` */
+    char room[LK__WIRE_HEAD];
+    struct lk__wireword words[LK__WIRE_WORDS];
     char numbers[LK__WIRE_WORDS][LK__WIRE_DIGITS]; /* those among the words */
 };
 

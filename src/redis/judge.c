@@ -49,22 +49,14 @@ struct lk__judged lk__judge_error(struct lk__node *at, const struct lk__reply *e
     return judged;
 }
 
-static struct lk__judged judge(struct lk__request *request, const struct lk__reply *reply)
+/* Likewise of a request, which keeps how it goes next. `as_text`: it went with the text of its script. */
+static struct lk__judged judge_error(struct lk__request *request, const struct lk__reply *error, bool as_text)
 {
-    struct lk__judged judged = { .ruling = LK__ANSWER };
-    bool as_text = request->manner != LK__BY_SHA1;
-    request->manner = LK__BY_SHA1; /* another one is good for one request */
-    if (reply->type != LK__ERROR) {
-        request->hops = 0;
-        if (!lk__answer_read(request->script, reply, &request->answer))
-            judged = (struct lk__judged){ .ruling = LK__SENSELESS, .code = EPROTO, .half = true };
-        return judged;
-    }
-    if (lk__reply_is(reply, "NOSCRIPT") && !as_text) {
+    if (lk__reply_is(error, "NOSCRIPT") && !as_text) {
         request->manner = LK__BY_TEXT;
         return (struct lk__judged){ .ruling = LK__AGAIN };
     }
-    judged = lk__judge_error(lk__request_node(request), reply);
+    struct lk__judged judged = lk__judge_error(lk__request_node(request), error);
     if (judged.ruling == LK__AGAIN && ++request->hops > LK__HOPS_MAX)
         judged.ruling = LK__PASSES;
     if (judged.ruling == LK__AGAIN && judged.ask)
@@ -84,7 +76,16 @@ static const char *first_text(const struct lk__reply *reply)
 
 void lk__request_take(struct lk__request *request, const struct lk__reply *reply)
 {
-    request->judged = judge(request, reply);
+    bool as_text = request->manner != LK__BY_SHA1;
+    request->manner = LK__BY_SHA1; /* another one is good for one request */
+    if (reply->type == LK__ERROR) {
+        request->judged = judge_error(request, reply, as_text);
+    } else {
+        request->hops = 0;
+        request->judged = lk__answer_read(request->script, reply, &request->answer)
+                              ? (struct lk__judged){ .ruling = LK__ANSWER }
+                              : (struct lk__judged){ .ruling = LK__SENSELESS, .code = EPROTO, .half = true };
+    }
     if (request->says != NULL)
         snprintf(request->says, request->says_size, "%s", first_text(reply));
 }

@@ -191,13 +191,6 @@ static bool poll_until(struct pollfd *polled, int count, int64_t until_us)
     return interrupted;
 }
 
-/* What to poll its stream for. What gathers is not given to the socket before that has brought an answer. */
-static short wants(const struct lk__conn *conn)
-{
-    assert(lk__mu_held(&conn->mu));
-    return lk__conn_holdsback(conn) ? conn->stream->socket.read_on : lk__stream_wants(conn->stream);
-}
-
 /* It ends by the connection's own deadlines, too: returns when, at once if there is what no poll would tell of. */
 static int64_t begin_poll(struct lk__conn *conn, struct polling *polling)
 {
@@ -207,7 +200,9 @@ static int64_t begin_poll(struct lk__conn *conn, struct polling *polling)
     polling->polled[0] = (struct pollfd){ -1, 0, 0 };
     if (stream != NULL) {
         atomic_fetch_add(&stream->refs, 1);
-        polling->polled[0] = (struct pollfd){ stream->socket.fd, wants(conn), 0 };
+        /* what gathers is not given to the socket before that has brought an answer */
+        short wants = lk__conn_holdsback(conn) ? stream->socket.read_on : lk__stream_wants(stream);
+        polling->polled[0] = (struct pollfd){ stream->socket.fd, wants, 0 };
         if (lk__stream_more(stream))
             return 0;
     }
@@ -231,7 +226,7 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
     if (conn->term != term)
         return;
     conn->dispatching = conn->expects = false;
-    if (lk__stream_pending(stream))
+    if (lk__stream_waiting(stream) > 0)
         conn->flushed_us = lk__now_us();
     if (rc == EIO)
         lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
@@ -321,17 +316,17 @@ static unsigned read_once(struct lk__conn *conn, struct lk__waiting *me, int64_t
     struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
     struct turn turn = { conn, me, { .polled = polled, .count = 2 }, true };
     unsigned signals = lk__parker_pollwith(me->parker, conn->wake_fd);
-    if (!(signals & LK__WOKEN)) {
-        until_us = lk__lesser(lk__lesser(until_us, lk__now_us() + SLICE_US), begin_poll(conn, &turn.polling));
-        lk__mu_unlock(&conn->mu);
-        take_turn(&turn, until_us);
-        signals |= lk__parker_pollwith(me->parker, -1); /* what it reads for itself needs no waking */
-        lk__mu_lock(&conn->mu);
-        end_poll(conn, &turn.polling);
-        if (polled[1].revents != 0) /* and it is still the reader: else that is for the next one */
-            lk__eventfd_clear(conn->wake_fd);
-    }
-    return signals | lk__parker_pollwith(me->parker, -1);
+    if (signals & LK__WOKEN)
+        return signals | lk__parker_pollwith(me->parker, -1);
+    until_us = lk__lesser(lk__lesser(until_us, lk__now_us() + SLICE_US), begin_poll(conn, &turn.polling));
+    lk__mu_unlock(&conn->mu);
+    take_turn(&turn, until_us);
+    signals |= lk__parker_pollwith(me->parker, -1); /* what it reads for itself needs no waking */
+    lk__mu_lock(&conn->mu);
+    end_poll(conn, &turn.polling);
+    if (polled[1].revents != 0) /* and it is still the reader: else that is for the next one */
+        lk__eventfd_clear(conn->wake_fd);
+    return signals;
 }
 
 /* Under conn->mu, left and taken again: sleep in line. The signals that came, that it is the reader now among them. */
@@ -358,7 +353,7 @@ static unsigned sleep_once(struct lk__conn *conn, struct lk__waiting *me, int64_
 static unsigned wait_once(struct lk__conn *conn, struct lk__waiting *me, int64_t until_us)
 {
     assert(lk__mu_held(&conn->mu));
-    if (!has_owner(conn) && conn->reader != me)
+    if (conn->reader != NULL && conn->reader != me && !has_owner(conn))
         look_after_reader(conn);
     if (take_role(conn, me) || (conn->reader == me && conn->stream != NULL))
         return read_once(conn, me, until_us);

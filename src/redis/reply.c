@@ -55,7 +55,7 @@ void lk__reply_spread(struct lk__reply *reply)
 {
     if (reply->type != LK__TEXT)
         return;
-    const char *at = lk__reply_text(reply, 0), *end = at + reply->values[0].length;
+    const char *at = reply->text + reply->values[0].at, *end = at + reply->values[0].length;
     int64_t numbers[LK__REPLY_MAX];
     assert(reply->most == LK__REPLY_MAX);
     unsigned count = 0;

@@ -18,41 +18,14 @@
 
 /* --- a call in words ---------------------------------------------------------------------------------------------- */
 
+static const void *at(const void *base, size_t offset)
+{
+    return (const char *)base + offset;
+}
+
 static const char *text_at(const void *base, size_t offset)
 {
-    const char *text;
-    memcpy(&text, (const char *)base + offset, sizeof text);
-    return text;
-}
-
-static int64_t number_at(const void *base, size_t offset)
-{
-    int64_t number;
-    memcpy(&number, (const char *)base + offset, sizeof number);
-    return number;
-}
-
-static unsigned flags_at(const void *base, size_t offset)
-{
-    unsigned flags;
-    memcpy(&flags, (const char *)base + offset, sizeof flags);
-    return flags;
-}
-
-static size_t digits_of(size_t number)
-{
-    size_t digits = 1;
-    while (number >= 10) {
-        number /= 10;
-        digits++;
-    }
-    return digits;
-}
-
-/* Bytes of an argument of that length: "$<length>\r\n<bytes>\r\n". */
-static size_t bulk_size(size_t length)
-{
-    return 1 + digits_of(length) + 2 + length + 2;
+    return *(const char *const *)at(base, offset);
 }
 
 /* Print `number` so that it ends at `end`; returns where it begins. */
@@ -65,13 +38,31 @@ static char *print_before(char *end, uint64_t number)
     return end;
 }
 
+/* "<sign><number>\r\n", so that it ends with its room; returns where it begins. */
+static const char *print_head(char room[LK__WIRE_HEAD], char sign, size_t number)
+{
+    char *end = room + LK__WIRE_HEAD - 2, *begin = print_before(end, number);
+    memcpy(end, "\r\n", 2);
+    *--begin = sign;
+    return begin;
+}
+
+/* An argument: "$<length>\r\n<bytes>\r\n". */
 static void add_word(struct lk__wire *wire, const char *text, size_t length)
 {
     assert(wire->count < LK__WIRE_WORDS);
-    wire->words[wire->count].text = text;
-    wire->words[wire->count].length = length;
-    wire->count++;
-    wire->size += bulk_size(length);
+    struct lk__wireword *word = &wire->words[wire->count++];
+    word->text = text;
+    word->length = length;
+    word->head = print_head(word->room, '$', length);
+    wire->size += (size_t)(word->room + LK__WIRE_HEAD - word->head) + length + 2;
+}
+
+/* All words are known: "*<count>\r\n" stands before them. */
+static void add_count(struct lk__wire *wire, size_t count)
+{
+    wire->head = print_head(wire->room, '*', count);
+    wire->size += (size_t)(wire->room + LK__WIRE_HEAD - wire->head);
 }
 
 static void add_text(struct lk__wire *wire, const char *text)
@@ -102,11 +93,11 @@ static int64_t value_of(const struct lk__argument *argument, const struct lk__co
     const struct lk__script *script = command->script;
     switch (argument->kind) {
     case LK__ARG_NUMBER:
-        return number_at(command->args, argument->at);
+        return *(const int64_t *)at(command->args, argument->at);
     case LK__ARG_FLAGS:
-        return (flags_at(command->args, argument->at) & script->flags) | (sent->flags & script->sent_flags);
+        return (*(const unsigned *)at(command->args, argument->at) & script->flags) | (sent->flags & script->sent_flags);
     case LK__ARG_SENT_NUMBER:
-        return number_at(sent, argument->at);
+        return *(const int64_t *)at(sent, argument->at);
     default:
         return sent->flags & script->sent_flags;
     }
@@ -205,8 +196,8 @@ static void make_batch(struct lk__wire *wire, const struct lk__script *script, e
     add_number(wire, sent->items->count);
     add_number(wire, sent->deadline_us);
     add_number(wire, request);
-    size_t words = (size_t)wire->count + sent->items->count * (size_t)words_each(script);
-    wire->size += sent->items->size + 1 + digits_of(words) + 2;
+    wire->size += sent->items->size;
+    add_count(wire, (size_t)wire->count + sent->items->count * (size_t)words_each(script));
 }
 
 void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
@@ -234,19 +225,7 @@ void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enu
         add_text(wire, mark->mine);
     if (mark != NULL && mark->replace)
         add_text(wire, "1");
-    wire->size += 1 + digits_of((size_t)wire->count) + 2;
-}
-
-/* "<sign><number>\r\n"; returns where it ends. */
-static char *write_head(char *out, char sign, size_t number)
-{
-    char digits[LK__WIRE_DIGITS], *end = digits + sizeof digits, *begin = print_before(end, number);
-    *out++ = sign;
-    memcpy(out, begin, (size_t)(end - begin));
-    out += end - begin;
-    *out++ = '\r';
-    *out++ = '\n';
-    return out;
+    add_count(wire, (size_t)wire->count);
 }
 
 static void write_sharded(char *out, const struct lk__script *script)
@@ -266,15 +245,13 @@ static void write_sharded(char *out, const struct lk__script *script)
 static char *write_words(char *out, const struct lk__wire *wire, int from, int to)
 {
     for (int i = from; i < to; i++) {
-        size_t length = wire->words[i].length;
-        out = write_head(out, '$', length);
+        const struct lk__wireword *word = &wire->words[i];
+        out = mempcpy(out, word->head, (size_t)(word->room + LK__WIRE_HEAD - word->head));
         if (i == LK__WIRE_SCRIPT && wire->sharded != NULL)
             write_sharded(out, wire->sharded);
         else
-            memcpy(out, wire->words[i].text, length);
-        out += length;
-        *out++ = '\r';
-        *out++ = '\n';
+            memcpy(out, word->text, word->length);
+        out = mempcpy(out + word->length, "\r\n", 2);
     }
     return out;
 }
@@ -292,21 +269,17 @@ static char *write_items(char *out, const struct lk__wire *batch, int from, int 
 
 static char *write_batch(char *out, const struct lk__wire *wire)
 {
-    int each = words_each(wire->each);
-    out = write_head(out, '*', (size_t)wire->count + wire->items->count * (size_t)each);
     out = write_words(out, wire, 0, LK__WIRE_KEYS + 1);
     out = write_items(out, wire, 0, wire->each->keys);
     out = write_words(out, wire, LK__WIRE_KEYS + 1, wire->count);
-    return write_items(out, wire, wire->each->keys, each);
+    return write_items(out, wire, wire->each->keys, words_each(wire->each));
 }
 
 void lk__wire_write(const struct lk__wire *wire, char *out)
 {
     const char *begin = out;
-    if (wire->items != NULL)
-        out = write_batch(out, wire);
-    else
-        out = write_words(write_head(out, '*', (size_t)wire->count), wire, 0, wire->count);
+    out = mempcpy(out, wire->head, (size_t)(wire->room + LK__WIRE_HEAD - wire->head));
+    out = wire->items != NULL ? write_batch(out, wire) : write_words(out, wire, 0, wire->count);
     assert((size_t)(out - begin) == wire->size);
     (void)begin;
 }
@@ -344,7 +317,7 @@ void lk__conn_flush(struct lk__conn *conn)
         return;
     if (lk__stream_give(stream) != 0)
         lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
-    else if (lk__stream_pending(stream) && conn->reader != NULL)
+    else if (lk__stream_waiting(stream) > 0 && conn->reader != NULL)
         lk__eventfd_set(conn->wake_fd); /* let it wait for room, too */
 }
 
@@ -398,6 +371,8 @@ static struct lk__expecting *admit_next(struct lk__conn *conn)
 
 void lk__conn_tellofroom(struct lk__conn *conn)
 {
+    if (!conn->full)
+        return;
     sem_t *told[TOLD_MOST];
     struct lk__expecting *next;
     int count;

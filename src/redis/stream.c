@@ -18,25 +18,17 @@ enum { IN_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlie
 
 /* --- from the parser into a flat reply ---------------------------------------------------------------- */
 
-/* The place of this task's value; NULL for an element of an array within the array. */
-static struct lk__value *place_of(const redisReadTask *task)
-{
-    struct lk__reply *reply = task->privdata;
-    if (task->parent == NULL) {
-        reply->count = 1;
-        return &reply->values[0];
-    }
-    return task->parent->parent == NULL && task->idx < (int)reply->most ? &reply->values[task->idx] : NULL;
-}
-
+/* The value of this task, unless it is an element of an array within the array, or one too many. */
 static void *put(const redisReadTask *task, struct lk__value value)
 {
     struct lk__reply *reply = task->privdata;
-    struct lk__value *place = place_of(task);
-    if (place != NULL)
-        *place = value;
-    if (task->parent == NULL)
+    if (task->parent == NULL) {
         reply->type = value.type;
+        reply->count = 1;
+        reply->values[0] = value;
+    } else if (task->parent->parent == NULL && task->idx < (int)reply->most) {
+        reply->values[task->idx] = value;
+    }
     return reply;
 }
 
@@ -174,30 +166,20 @@ bool lk__stream_readable(const struct lk__stream *stream)
     return lk__stream_more(stream) || poll(&polled, 1, 0) > 0;
 }
 
-size_t lk__stream_waiting(const struct lk__stream *stream)
-{
-    return stream->out_end - stream->out_begin;
-}
-
-/* Make room for `length` more bytes; false: there is none. */
-static bool move_up(struct lk__stream *stream, size_t length)
-{
-    if (stream->out_begin == stream->out_end)
-        stream->out_begin = stream->out_end = 0;
-    if (LK__OUT_BYTES - lk__stream_waiting(stream) < length)
-        return false;
-    if (LK__OUT_BYTES - stream->out_end < length) {
-        memmove(stream->out, stream->out + stream->out_begin, stream->out_end - stream->out_begin);
-        stream->out_end -= stream->out_begin;
-        stream->out_begin = 0;
-    }
-    return true;
-}
-
 /* After all that is appended there stays room for one ECHO. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length)
 {
-    return move_up(stream, length + LK__ECHO_LENGTH) ? stream->out + stream->out_end : NULL;
+    length += LK__ECHO_LENGTH;
+    if (stream->out_begin == stream->out_end)
+        stream->out_begin = stream->out_end = 0;
+    if (LK__OUT_BYTES - lk__stream_waiting(stream) < length)
+        return NULL;
+    if (LK__OUT_BYTES - stream->out_end < length) {
+        memmove(stream->out, stream->out + stream->out_begin, lk__stream_waiting(stream));
+        stream->out_end -= stream->out_begin;
+        stream->out_begin = 0;
+    }
+    return stream->out + stream->out_end;
 }
 
 void lk__stream_commit(struct lk__stream *stream, size_t length)
@@ -219,23 +201,17 @@ int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t lengt
 void lk__stream_echo(struct lk__stream *stream, uint64_t number)
 {
     char bytes[LK__ECHO_LENGTH + 1];
-    bool fits = move_up(stream, LK__ECHO_LENGTH);
-    assert(fits);
-    (void)fits;
+    char *room = lk__stream_reserve(stream, 0);
+    assert(room != NULL);
     lk__echo_print(bytes, number);
-    memcpy(stream->out + stream->out_end, bytes, LK__ECHO_LENGTH);
+    memcpy(room, bytes, LK__ECHO_LENGTH);
     lk__stream_commit(stream, LK__ECHO_LENGTH);
-}
-
-bool lk__stream_pending(const struct lk__stream *stream)
-{
-    return stream->out_begin < stream->out_end;
 }
 
 int lk__stream_give(struct lk__stream *stream)
 {
     struct lk__socket *socket = &stream->socket;
-    while (lk__stream_pending(stream)) {
+    while (lk__stream_waiting(stream) > 0) {
         ssize_t taken = socket->transport->write(socket, stream->out + stream->out_begin, lk__stream_waiting(stream));
         if (taken < 0)
             return taken == -EAGAIN ? 0 : EIO;

@@ -47,6 +47,11 @@ void lk__stream_commit(struct lk__stream *stream, size_t length);
 /* 0, or ENOBUFS: nothing appended. */
 int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length);
 bool lk__stream_readable(const struct lk__stream *stream); /* does anything lie there to be read? */
+/* Bytes that the socket has not taken. */
+static inline size_t lk__stream_waiting(const struct lk__stream *stream)
+{
+    return stream->out_end - stream->out_begin;
+}
 /* Something may lie there that poll() does not see. Who waits for the stream takes that first. */
 static inline bool lk__stream_more(const struct lk__stream *stream)
 {
@@ -55,13 +60,10 @@ static inline bool lk__stream_more(const struct lk__stream *stream)
 /* What to poll the socket for: to read, and to give it what waits. */
 static inline short lk__stream_wants(const struct lk__stream *stream)
 {
-    bool pending = stream->out_begin < stream->out_end;
-    return (short)(stream->socket.read_on | (pending ? stream->socket.write_on : 0));
+    return (short)(stream->socket.read_on | (lk__stream_waiting(stream) > 0 ? stream->socket.write_on : 0));
 }
-size_t lk__stream_waiting(const struct lk__stream *stream); /* bytes that the socket has not taken */
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
-bool lk__stream_pending(const struct lk__stream *stream);
 /* Append one ECHO of `number`, in room that is kept for it. The one before must have been given to the socket. */
 void lk__stream_echo(struct lk__stream *stream, uint64_t number);
 /* Why it is gone, in words, and if it is no accident the code of that, unless `code` is NULL. */

@@ -190,11 +190,6 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-static size_t size_of(size_t ahead, size_t id_size)
-{
-    return ahead + offsetof(struct lk__lease, id) + id_size;
-}
-
 static void free_lease(struct lk__outboxentry *entry)
 {
     struct lk__lease *lease = LK__CONTAINER(entry, struct lk__lease, release);
@@ -202,14 +197,16 @@ static void free_lease(struct lk__outboxentry *entry)
     assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
     lk__quorum_free(lease);
     lk__block_unref(entry->block);
-    lk__watchdog_free(lease->dog, (char *)lease - lease->ahead, size_of(lease->ahead, lease->id_size));
+    size_t size = lease->ahead + offsetof(struct lk__lease, id) + lease->id_size;
+    lk__watchdog_free(lease->dog, (char *)lease - lease->ahead, size);
 }
 
 struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size)
 {
     if (lk__watchdog_start(dog) != 0)
         return NULL;
-    char *memory = lk__watchdog_alloc(dog, size_of(ahead, id_size));
+    size_t size = ahead + offsetof(struct lk__lease, id) + id_size;
+    char *memory = lk__watchdog_alloc(dog, size);
     if (memory == NULL) {
         lk__fail(ENOMEM, "out of memory for a hold");
         return NULL;
