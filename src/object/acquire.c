@@ -58,6 +58,21 @@ int lk__how_take(struct lk__how *how, const lk_how_t *given)
 
 /* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
+void lk__acquire_plan(struct lk__acquire *acquire)
+{
+    const struct lk__how *how = acquire->how;
+    int64_t lease_ms = how->lease_ms != 0 ? how->lease_ms : acquire->lease_ms;
+    if (lease_ms == 0)
+        lease_ms = acquire->op->object->client->options->lease_ms;
+    if (how->fixed != 0)
+        acquire->fixed = how->fixed > 0;
+    bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms < lease_ms;
+    acquire->lease_ms = lease_ms;
+    acquire->asked_ms = capped ? acquire->max_hold_ms : lease_ms;
+    acquire->began_us = lk__now_us();
+    acquire->try_only = acquire->began_us >= how->limit_us;
+}
+
 static void set_block(struct lk__lease *lease, struct lk__block *block)
 {
     lk__block_unref(lease->release.block);

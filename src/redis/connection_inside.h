@@ -47,7 +47,7 @@ static inline sem_t *lk__conn_complete(struct lk__conn *conn, enum lk__request_s
         conn->unanswered = conn->oldest;
     conn->echoing &= !pending->echo;
     if (state == LK__ANSWERED)
-        lk__conn_serves(conn);
+        atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
     if (request == NULL)
         return NULL;
     lk__list_remove(&request->waiting.link);

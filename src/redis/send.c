@@ -438,7 +438,8 @@ struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t l
 }
 
 /*
- * Append a call, if that can be. conn->mu is held afterwards, for what is appended to go out. The words that it was
+ * Append a call, if that can be. ESTALE: what is sent has dates of another epoch. conn->mu is held afterwards, for what
+ * is appended to go out. The words that it was
  * written from are off the stack by then: a transport may need a lot of that.
  */
 static int __attribute__((noinline))
@@ -472,9 +473,8 @@ append_call(struct lk__conn *conn, struct lk__request *request, const struct lk_
     return 0;
 }
 
-/* ESTALE: what is sent has dates of another epoch. */
-static int send_once(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                     const struct lk__sent *sent)
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                  const struct lk__sent *sent)
 {
     assert(atomic_load(&request->state) != LK__INFLIGHT);
     atomic_store(&request->state, LK__IDLE);
@@ -484,22 +484,17 @@ static int send_once(struct lk__conn *conn, struct lk__request *request, const s
     if (request->manner != LK__BY_SHA1)
         atomic_fetch_add(&conn->reloads, 1);
     int rc = append_call(conn, request, command, sent);
+    if (rc == ESTALE) {
+        lk__mu_unlock(&conn->mu);
+        struct lk__sent redated = *sent;
+        int64_t now_us = lk__now_us();
+        if (!lk__sent_redate(&redated, lk__conn_until(conn, now_us, 0).date, now_us))
+            return ENOTCONN;
+        rc = append_call(conn, request, command, &redated);
+    }
     if (rc == 0)
         lk__conn_flush(conn);
     lk__mu_unlock(&conn->mu);
-    return rc;
-}
-
-int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                  const struct lk__sent *sent)
-{
-    int rc = send_once(conn, request, command, sent);
-    if (rc == ESTALE) {
-        struct lk__sent redated = *sent;
-        int64_t now_us = lk__now_us();
-        if (lk__sent_redate(&redated, lk__conn_until(conn, now_us, 0).date, now_us))
-            rc = send_once(conn, request, command, &redated);
-    }
     return rc == ESTALE ? ENOTCONN : rc;
 }
 
