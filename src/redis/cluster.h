@@ -11,12 +11,20 @@
 #define LK__CLUSTER_H
 
 #include "redis/connection.h"
-#include "redis/slots.h"
 
 struct lk__cluster;
 struct lk__node;
 
 enum { LK__NODES_MAX = 256 /* masters at a time, and those that were left and are still in use */ };
+
+/* --- map.c: in which slot of a cluster a key is --------------------------------------------------------------------- */
+
+enum { LK__SLOTS = 16384 };
+
+/* That of the text between its first brace and the first closing one behind it, if there is any; else of the whole key. */
+unsigned lk__slot_of(const char *key, size_t length);
+
+/* --- cluster.c ------------------------------------------------------------------------------------------------------ */
 
 /*
  * A quorum is the same, but that its nodes are those of the options: there is no map, and a command says itself which node

@@ -6,7 +6,6 @@
  * the host names that certificates are of. All of it comes from a server, and is believed in nothing but its form.
  */
 #include "redis/cluster.h"
-#include "redis/slots.h"
 
 #include <stdlib.h>
 #include <string.h>

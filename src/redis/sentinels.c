@@ -14,15 +14,22 @@
  */
 #include "redis/sentinels.h"
 #include "redis/reach.h"
-#include "redis/sentinel.h"
 #include "redis/master.h"
+#include "redis/talk.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <stdlib.h>
 
-enum { PING_US = 10000000, PAUSE_MAX_US = 5000000, ANEW_US = 2000000 };
+enum { PING_US = 10000000, PAUSE_MAX_US = 5000000, ANEW_US = 2000000, HOST_MAX = 255 };
+
+/* Where somebody says that the master is. */
+struct word {
+    char host[HOST_MAX + 1];
+    int port;      /* 0: nowhere */
+    int64_t epoch; /* the number of the failover that brought it there */
+};
 
 struct sentinel {
     struct lk__stream *stream; /* subscribed; NULL: to be asked */
@@ -31,7 +38,7 @@ struct sentinel {
     bool news;    /* it said that the master is elsewhere, and is to be asked */
     bool asked;   /* in this search */
     bool refuted; /* no master is where it says, and most Sentinels say another place */
-    struct lk__word says;
+    struct word says;
 };
 
 struct lk__sentinels {
@@ -40,30 +47,30 @@ struct lk__sentinels {
     unsigned count;
     int wake_fd, news_fd;
     bool found;           /* the master, in this search */
-    struct lk__word told; /* last in this search */
-    struct lk__word at;   /* where the connections are */
+    struct word told; /* last in this search */
+    struct word at;   /* where the connections are */
     struct lk__address place;
     struct sentinel each[];
 };
 
 /* --- what they said ------------------------------------------------------------------------------------------- */
 
-static bool is_known(const struct lk__word *word)
+static bool is_known(const struct word *word)
 {
     return word->port != 0;
 }
 
-static bool is_same(const struct lk__word *a, const struct lk__word *b)
+static bool is_same(const struct word *a, const struct word *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
 /* That of the latest failover, or NULL. */
-static const struct lk__word *latest(const struct lk__sentinels *all)
+static const struct word *latest(const struct lk__sentinels *all)
 {
-    const struct lk__word *latest = NULL;
+    const struct word *latest = NULL;
     for (unsigned i = 0; i < all->count; i++) {
-        const struct lk__word *says = &all->each[i].says;
+        const struct word *says = &all->each[i].says;
         if (is_known(says) && !all->each[i].refuted && (latest == NULL || says->epoch > latest->epoch))
             latest = says;
     }
@@ -71,7 +78,7 @@ static const struct lk__word *latest(const struct lk__sentinels *all)
 }
 
 /* How many say that place? */
-static unsigned voices(const struct lk__sentinels *all, const struct lk__word *word)
+static unsigned voices(const struct lk__sentinels *all, const struct word *word)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < all->count; i++)
@@ -169,12 +176,14 @@ static void hear_what_came(struct lk__sentinels *all, struct sentinel *sentinel)
         lost(all, sentinel);
 }
 
+static int ask_master(const struct lk__talk *talk, struct word *says, bool *refused);
+
 /* With the password that is known. */
 static int greet(struct lk__sentinels *all, struct sentinel *sentinel, int64_t until_us, int cancel_fd, bool *refused,
                  char *why, size_t size)
 {
     struct lk__stream *stream = NULL;
-    struct lk__word says = { 0 };
+    struct word says = { 0 };
     *refused = false;
     int rc = lk__reach(all->connector, all->server, address_of(all, sentinel), until_us, cancel_fd, &stream, why, size);
     if (rc != 0)
@@ -186,7 +195,7 @@ static int greet(struct lk__sentinels *all, struct sentinel *sentinel, int64_t u
                                    .cancel_fd = cancel_fd,
                                    .errmsg = why,
                                    .size = size };
-    rc = lk__sentinel_ask(&talk, &says, refused);
+    rc = ask_master(&talk, &says, refused);
     if (rc == 0)
         rc = listen_to(all, sentinel, stream);
     if (rc == ENOMEM)
@@ -280,7 +289,7 @@ int lk__sentinels_wakefd(const struct lk__sentinels *sentinels)
 
 void lk__sentinels_search(struct lk__sentinels *sentinels)
 {
-    sentinels->told = (struct lk__word){ 0 };
+    sentinels->told = (struct word){ 0 };
     for (unsigned i = 0; i < sentinels->count; i++) {
         sentinels->each[i].asked = false;
         sentinels->each[i].refuted &= sentinels->found;
@@ -326,7 +335,7 @@ static struct sentinel *next_to_ask(struct lk__sentinels *all, enum whom whom, u
 /* Where they say, unless that was told in this search. */
 static bool tell(struct lk__sentinels *all, const struct lk__address **place)
 {
-    const struct lk__word *says = latest(all);
+    const struct word *says = latest(all);
     if (says == NULL || is_same(says, &all->told))
         return false;
     all->told = *says;
@@ -415,14 +424,14 @@ static int ask_in_between(struct lk__sentinels *all, int64_t until_us)
 /* Does the latest failover bring the master elsewhere than where the connections are? */
 static bool has_moved(const struct lk__sentinels *all)
 {
-    const struct lk__word *says = latest(all);
+    const struct word *says = latest(all);
     return says != NULL && is_known(&all->at) && !is_same(says, &all->at);
 }
 
 /* All connections are to go there, at once. */
 static void follow(struct lk__sentinels *all)
 {
-    const struct lk__word *says = latest(all);
+    const struct word *says = latest(all);
     lk__log(LK_LOG_INFO, "the master is at %s:%d now, and no longer at %s:%d", says->host, says->port, all->at.host,
             all->at.port);
     all->at.port = 0;
@@ -510,7 +519,7 @@ static int hear(const struct lk__talk *talk, const char *refused)
     return rc == EACCES ? rc : ENOTCONN; /* it may be no Sentinel now, or know less than it will */
 }
 
-static int hear_address(const struct lk__talk *talk, struct lk__word *says)
+static int hear_address(const struct lk__talk *talk, struct word *says)
 {
     int rc = hear(talk, "what is there does not tell where a master is");
     const struct lk__reply *reply = talk->stream->filling;
@@ -520,7 +529,7 @@ static int hear_address(const struct lk__talk *talk, struct lk__word *says)
         return lk__talk_fail(talk, ENOTCONN, "the Sentinel knows no such master", talk->options->service);
     const char *host = lk__reply_text(reply, 0), *port = lk__reply_text(reply, 1);
     long number = strtol(port, NULL, 10);
-    if (reply->type != LK__ARRAY || host[0] == '\0' || strlen(host) > LK__HOST_MAX || number < 1 || number > UINT16_MAX)
+    if (reply->type != LK__ARRAY || host[0] == '\0' || strlen(host) > HOST_MAX || number < 1 || number > UINT16_MAX)
         return lk__talk_fail(talk, EPROTO, "what answers is no Sentinel", "");
     strcpy(says->host, host);
     says->port = (int)number;
@@ -528,7 +537,7 @@ static int hear_address(const struct lk__talk *talk, struct lk__word *says)
 }
 
 /* The number of the failover that made it master, a field among others. */
-static int hear_epoch(const struct lk__talk *talk, struct lk__word *says)
+static int hear_epoch(const struct lk__talk *talk, struct word *says)
 {
     int rc = hear(talk, "the Sentinel does not tell more of the master");
     const struct lk__reply *reply = talk->stream->filling;
@@ -547,7 +556,11 @@ static int hear_welcome(const struct lk__talk *talk, bool *refused)
     return rc;
 }
 
-int lk__sentinel_ask(const struct lk__talk *talk, struct lk__word *says, bool *refused)
+/*
+ * On a new connection: where is the master of the options' service? From then on the Sentinel tells when any of its masters
+ * moves. 0, ENOMEM, or with words ECANCELED, ENOTCONN, EPROTO, EACCES. `refused`: it knows no such user, or another password.
+ */
+static int ask_master(const struct lk__talk *talk, struct word *says, bool *refused)
 {
     int rc = say_all(talk);
     *refused = false;
