@@ -1,13 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# docs/ says of the scripts what their headers say, and a header, command or verdict that changes is noticed.
 # What pages name and lead to exists, and docs/architecture.md has each thread, and each lock in its order.
-#   docs_test.sh <python3> <source folder>
+#   docs_test.sh <source folder>
 set -euo pipefail
-python=$1 tree=$2
-docs() { "$python" "$tree/cmake/script_docs.py" "$@"; } # write|check <source folder>
-
-docs check "$tree" # if this fails: scripts/docs
+tree=$1
 
 # Says each file that a page names, or leads to, and that there is not. Headers and modules may be named as they are
 # included. What the build makes, and examples of what contributors write, exist nowhere.
@@ -58,66 +54,3 @@ expected='docs/page.md: there is no gone.md
 docs/page.md: there is no src/lock/unlock.c
 tests/models/README.md: there is no lock/attr.c'
 [[ $(lost_files "$copy") == "$expected" ]] || { echo "this test finds of lost files:"; lost_files "$copy"; exit 1; }
-anew() {
-    rm -rf "${copy:?}"/*
-    (cd "$tree" && tar -c docs/keys.md docs/security.md src/redis/vocabulary src/*/CMakeLists.txt src/*/*.lua) |
-        tar -x -C "$copy"
-}
-
-fails() { # <part of the message>
-    if docs check "$copy" >"$copy/message" 2>&1; then
-        echo "nothing is said, though it should be: $1"
-        exit 1
-    fi
-    grep -qF -- "$1" "$copy/message" || { echo "does not say '$1':"; cat "$copy/message"; exit 1; }
-}
-
-# Change a file of the copy by sed.
-change() { # <file> <sed expression>
-    cp "$copy/$1" "$copy/before"
-    sed -i "$2" "$copy/$1"
-    ! cmp -s "$copy/$1" "$copy/before" || { echo "$1: '$2' changes nothing"; exit 1; }
-}
-
-# Each page is to be written anew, with these texts.
-shows() { # <page> <texts>
-    local text
-    fails "$1 is not what the headers of the scripts say. To write it anew: scripts/docs"
-    for text in "${@:2}"; do
-        grep -qF -- "$text" <(grep '^+' "$copy/message") || { echo "$1 would not say '$text'"; exit 1; }
-    done
-}
-
-anew
-change src/lock/check.lua 's/ - does a hold stand?/ - does it | stand?/'
-change src/lock/nest.lua 's/^-- resend: .*/-- resend:   harmless: so it is/'
-change src/lock/nest.lua 's/\<holds\>/level/g'
-change src/redis/vocabulary 's/^verdict BUSY  *3 .*/verdict BUSY 33 too late/'
-change src/redis/vocabulary 's/own number in the queue/ticket/'
-change src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/"
-change src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /"
-shows docs/keys.md 'does it \| stand?' 'harmless: so it is |' '`level`, `id` text' '| `BUSY` | 33 | too late |' ticket
-shows docs/security.md '+hrandfield +hset +hstrlen' '+rename +strlen +zcount +zmscore +zrangebyscore +zremrangebyscore` | not for mutexes:'
-
-anew
-change src/lock/nest.lua 's/  absolute$/  not relative/'
-change docs/keys.md 's/^| `lock\/check`.*/| by hand |/'
-change docs/security.md 's/+zadd //'
-shows docs/keys.md '`holds` (not relative)' 'does a hold stand?'
-shows docs/security.md '+zadd +zcard'
-
-# Written anew, the page with the rule is what it was.
-docs write "$copy" >/dev/null
-cmp "$copy/docs/security.md" "$tree/docs/security.md"
-docs check "$copy"
-
-# Keys of a type that the page's own tables do not have, and a page that has no place for what is written.
-anew
-sed -i 's/\<once hash\>/once string/' "$copy"/src/latch/*.lua
-fails 'Keys of a countdown latch: no script has keys of these types'
-anew
-sed -i '/scripts\/docs: verdicts/d' "$copy/docs/keys.md"
-fails 'there should be one'
-anew
-sed -i 's/^-- check.lua - /-- /' "$copy/src/lock/check.lua"
-fails 'the header does not begin with'

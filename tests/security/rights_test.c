@@ -162,11 +162,9 @@ static void families_of(struct words *families)
     assert_true(families->count >= 15);
 }
 
-static void rights_used(struct words *rights)
+/* Of all scripts but a mutex's own. */
+static void other_commands(struct words *rights)
 {
-    struct words families;
-    rights->count = 0;
-    add_commands(rights, lk__lua_lock_commands);
     add_commands(rights, lk__lua_rwlock_commands);
     add_commands(rights, lk__lua_semaphore_commands);
     add_commands(rights, lk__lua_latch_commands);
@@ -175,6 +173,14 @@ static void rights_used(struct words *rights)
     add_commands(rights, lk__lua_cond_commands);
     add_commands(rights, lk__lua_redlock_commands);
     add_commands(rights, lk__lua_client_commands);
+}
+
+static void rights_used(struct words *rights)
+{
+    struct words families;
+    rights->count = 0;
+    add_commands(rights, lk__lua_lock_commands);
+    other_commands(rights);
     add_messages(rights);
     words_add(rights, "+pubsub|numsub", 14); /* of redisson.lua, which can do without */
     words_add(rights, "+pubsub|shardnumsub", 19);
@@ -206,6 +212,23 @@ static void the_page_has_the_rule_that_the_sources_need(void)
     rights_documented(&documented);
     rights_used(&used);
     assert_int_equal(0, words_compare(&documented, &used, "docs/security.md", "what the sources use"));
+}
+
+static void the_page_has_what_mutexes_do_without(void)
+{
+    struct words others = { 0 }, mutex = { 0 }, beyond = { 0 }, told = { 0 };
+    other_commands(&others);
+    add_commands(&mutex, lk__lua_lock_commands);
+    for (int i = 0; i < others.count; i++)
+        if (!words_have(&mutex, others.at[i]))
+            words_add(&beyond, others.at[i], strlen(others.at[i]));
+    char *docs = source_text("docs/security.md"), *end = strstr(docs, "` | not for mutexes:"), *save;
+    assert_non_null(end);
+    *end = '\0';
+    for (char *word = strtok_r(strrchr(docs, '`') + 1, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
+        words_add(&told, word, strlen(word));
+    assert_int_equal(0, words_compare(&told, &beyond, "docs/security.md", "what other scripts use"));
+    free(docs);
 }
 
 /* What tools need beyond it is a row of its own, and the probe asks nobody for it. */
@@ -305,6 +328,7 @@ int main(void)
         return 77; /* built without its sources at hand */
     int failed =
         plain_run(no_module_is_forgotten, the_page_has_the_rule_that_the_sources_need,
-                  the_page_has_what_tools_need_beyond_the_rule, the_probe_looks_at_each_family);
+                  the_page_has_what_mutexes_do_without, the_page_has_what_tools_need_beyond_the_rule,
+                  the_probe_looks_at_each_family);
     return failed + world_run(the_probe_looks_for_each_command);
 }
