@@ -21,12 +21,12 @@ function(lk_module module)
         endif()
     endforeach()
 
-    foreach(part IN LISTS arg_PARTS)
-        set_property(GLOBAL APPEND PROPERTY LATCHKEY_PARTS "${CMAKE_CURRENT_SOURCE_DIR}/${part}")
-    endforeach()
-    if(arg_SCRIPTS)
-        lk_embed(${module} generated ${arg_SCRIPTS})
+    list(TRANSFORM arg_SCRIPTS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    list(TRANSFORM arg_PARTS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    if(arg_SCRIPTS OR arg_PARTS)
+        lk_embed(${module} generated)
     endif()
+    set_property(GLOBAL APPEND PROPERTY LATCHKEY_PARTS ${arg_PARTS})
 
     add_library(latchkey_${module} OBJECT ${arg_SOURCES} ${generated})
     set_target_properties(latchkey_${module} PROPERTIES
@@ -36,7 +36,7 @@ function(lk_module module)
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
     target_link_libraries(latchkey_${module} PRIVATE latchkey_flags latchkey_dependencies)
     # A source may include what is generated for this floor and for all below: it has to be there first.
-    if(arg_SCRIPTS)
+    if(generated)
         add_custom_target(latchkey_${module}_scripts DEPENDS ${generated})
         set_property(GLOBAL APPEND PROPERTY LATCHKEY_GENERATED latchkey_${module}_scripts)
     endif()
@@ -48,33 +48,18 @@ function(lk_module module)
 endfunction()
 
 set(lk_scripts_py "${PROJECT_SOURCE_DIR}/cmake/scripts.py")
-set(lk_vocabulary "${PROJECT_SOURCE_DIR}/src/redis/vocabulary")
+set(lk_vocabulary "${PROJECT_SOURCE_DIR}/src/redis/vocabulary.h")
 
-# Have redis/vocabulary.h made: what scripts and C call by one name. All modules from here on may include it.
-function(lk_vocabulary)
-    set(output "${PROJECT_BINARY_DIR}/generated/redis/vocabulary.h")
-    add_custom_command(
-        OUTPUT "${output}"
-        COMMAND "${Python3_EXECUTABLE}" "${lk_scripts_py}" vocabulary "${lk_vocabulary}" "${output}"
-        DEPENDS "${lk_vocabulary}" "${lk_scripts_py}"
-        COMMENT "Writing the vocabulary of the scripts"
-        VERBATIM)
-    add_custom_target(latchkey_vocabulary DEPENDS "${output}")
-    set_property(GLOBAL APPEND PROPERTY LATCHKEY_GENERATED latchkey_vocabulary)
-endfunction()
-
-# Have scripts.h and scripts.c made from the .lua files of a module; `result` names the two.
+# Have scripts.h and scripts.c made of the arg_SCRIPTS and arg_PARTS of a module; `result` names the two.
 function(lk_embed module result)
     set(folder "${PROJECT_BINARY_DIR}/generated/${module}")
-    list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE scripts)
-    get_property(parts GLOBAL PROPERTY LATCHKEY_PARTS)
-
+    get_property(below GLOBAL PROPERTY LATCHKEY_PARTS)
     add_custom_command(
         OUTPUT "${folder}/scripts.h" "${folder}/scripts.c"
-        COMMAND "${Python3_EXECUTABLE}" "${lk_scripts_py}" module ${module} "${lk_vocabulary}" "${folder}"
-                --scripts ${scripts} --parts ${parts}
+        COMMAND "${Python3_EXECUTABLE}" "${lk_scripts_py}" ${module} "${lk_vocabulary}" "${folder}"
+                --scripts ${arg_SCRIPTS} --parts ${arg_PARTS} --below ${below}
         # The list file stands for the list itself: make does not notice that a command changed.
-        DEPENDS ${scripts} ${parts} "${lk_vocabulary}" "${lk_scripts_py}" "${CMAKE_CURRENT_LIST_FILE}"
+        DEPENDS ${arg_SCRIPTS} ${arg_PARTS} ${below} "${lk_vocabulary}" "${lk_scripts_py}" "${CMAKE_CURRENT_LIST_FILE}"
         COMMENT "Embedding the scripts of ${module}"
         VERBATIM)
     set_source_files_properties("${folder}/scripts.c" PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)

@@ -162,8 +162,10 @@ local function enqueue(queue, alive, id, arrival, now, now_text, terms, known)
     return arrival, place
 end
 
+-- The channel of a sharded message lies in the slot of the first key.
 local function tell(id, words)
-    local heard = publish('latchkey:client:' .. string.sub(id, 1, 32) .. shard(), words)
+    local shard = PUBLISH == 'SPUBLISH' and ':{' .. (string.match(KEYS[1], '{(.-)}') or KEYS[1]) .. '}' or ''
+    local heard = publish('latchkey:client:' .. string.sub(id, 1, 32) .. shard, words)
     return type(heard) == 'number' and heard > 0
 end
 

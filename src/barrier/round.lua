@@ -31,3 +31,14 @@ local function bury(state, parties, channel, now)
     end
     return dead
 end
+
+-- A party waits on. Returns whether it waits.
+local function renew(parties, id, lease_ms, now)
+    local ends = tonumber(redis.call('ZSCORE', parties, id) or '')
+    if not ends or ends <= math.floor(now / 1000) then
+        return false
+    end
+    redis.call('PEXPIRE', parties, '86400000')
+    redis.call('ZADD', parties, 'XX', math.floor(now / 1000) + lease_ms, id)
+    return true
+end

@@ -8,7 +8,6 @@
 -- args:     lease_ms digits
 -- flags:    try fair robust shared      shared: with Redisson
 -- sent:     id deadline_us terms arrival tell_holder again settings
--- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease
 --           BUSY left_ms ms
@@ -17,7 +16,7 @@
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
-if left == -2 and short then -- most of all asks, so they meet nothing before this
+if left == -2 and flags == '0' and arrival == 0 then -- most of all asks, so they meet nothing before this
     local fresh = next_token(token, now, now_text)
     own(mutex, nil, id, lease_ms)
     return brief(GRANTED, fresh)
@@ -46,9 +45,10 @@ if left == -2 and shared then
 end
 local dead = left == -2 and died == 'unrecoverable'
 
+local number = arrival
 local function take()
     local fresh = grant(mutex, token, mark, id, lease_ms, now, now_text, died, robust, shared)
-    if arrival ~= 0 then
+    if number ~= 0 then
         leave(queue, alive, id, now)
     end
     return died and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
@@ -76,7 +76,7 @@ elseif left ~= -2 then
 end
 
 if not try then
-    arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
+    number = enqueue(queue, alive, id, arrival, now, now_text, terms)
 end
 if left == -2 then -- fair and free, but others came before
     local first, shut = serve(mutex, token, queue, alive, mark, id, now, now_text, robust, shared)
@@ -90,6 +90,6 @@ if try then
 end
 local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
-    return answer(QUEUED, arrival, left, place, redis.call('HRANDFIELD', mutex) or '')
+    return answer(QUEUED, number, left, place, redis.call('HRANDFIELD', mutex) or '')
 end
-return answer(QUEUED, arrival, left, place)
+return answer(QUEUED, number, left, place)

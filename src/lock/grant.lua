@@ -26,3 +26,16 @@ local function grant(name, token_key, mark, id, lease_ms, now, now_text, died, r
     own(name, mark, id, lease_ms, token, died, robust)
     return token
 end
+
+-- Set the lease of a hold again. Returns whether there is such a hold.
+local function renew(name, channel, id, lease_ms)
+    if (redis.call('HGET', name, id) or '0') == '0' then -- given back, as release.lua has it
+        return false
+    end
+    local left = redis.call('PTTL', name)
+    redis.call('PEXPIRE', name, lease_ms)
+    if left > lease_ms + 0 then
+        publish(channel, '0')
+    end
+    return true
+end

@@ -5,13 +5,12 @@
 -- args:     channel text                Redisson's
 -- flags:    robust shared
 -- sent:     id keep_until_us unrepaired untold again      the id is finished from now on; of an id that was asked for again the answer is dated
--- short:    flags 0, keep_until_us 0, mark
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
 
 -- Each way begins with a command that a server out of memory allows; then it allows the rest.
 local mine, first
-if short and not again then -- most of all releases, if nobody waits: they need not even the time
+if flags == '0' and keep_until_us == '0' then -- most of all releases, if nobody waits: they need not even the time
     mine, first = redis.call('HDEL', mutex, id), redis.call('ZRANGE', queue, '0', '0')[1]
     if not first and mine == 1 then
         publish(channel, '0')
@@ -21,7 +20,7 @@ if short and not again then -- most of all releases, if nobody waits: they need 
     end
 end
 
-local kept = not short and keep_until_us > now and redis.call('HEXISTS', mutex, id) == 1
+local kept = keep_until_us + 0 > now and redis.call('HEXISTS', mutex, id) == 1
 if kept then
     mine = 1
     -- Held by no owner, and not free before then. The server counts from the beginning of its millisecond.

@@ -7,7 +7,7 @@
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
 local mine
-if keep_until_us > now then
+if keep_until_us + 0 > now then
     mine = redis.call('HEXISTS', mutex, id)
     if mine == 1 then
         redis.call('PEXPIRE', mutex, math.ceil(keep_until_us / 1000) - math.floor(now / 1000)) -- as release.lua has it

@@ -5,9 +5,4 @@
 -- sent:     id deadline_us lease_ms
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
--- batch:    many runs are renewed at one time
-if not is_runner(run, id) then
-    return answer(GONE)
-end
-redis.call('PEXPIRE', run, lease_ms)
-return answer(DONE)
+return answer(renew(run, id, lease_ms) and DONE or GONE)

@@ -10,3 +10,12 @@ end
 local function is_runner(run, id)
     return runner_in(redis.call('GET', run)) == id
 end
+
+-- Returns whether it is the runner.
+local function renew(run, id, lease_ms)
+    if not is_runner(run, id) then
+        return false
+    end
+    redis.call('PEXPIRE', run, lease_ms)
+    return true
+end

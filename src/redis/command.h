@@ -77,9 +77,10 @@ struct lk__wireword {
 
 struct lk__wire {
     int count;
-    size_t size;                      /* of the whole */
-    const struct lk__script *sharded; /* NULL, or whose source is word LK__WIRE_SCRIPT, to publish sharded messages */
-    const struct lk__script *each;    /* of a batch: the script of one of its calls */
+    size_t size;                   /* of the whole */
+    const struct lk__script *text; /* NULL, or that whose text is word LK__WIRE_SCRIPT ... */
+    enum lk__pubsub_kind pubsub;   /* ... and what it publishes */
+    const struct lk__script *each; /* of a batch: the script of one of its calls */
     const struct lk__items *items; /* NULL, or those calls: their keys and arguments stand behind word LK__WIRE_KEYS */
     const char *head; /* "*<number of words>\r\n": the end of `room` */
     char room[LK__WIRE_HEAD];

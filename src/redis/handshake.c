@@ -298,7 +298,7 @@ static int probe(const struct talk *talk, const char *argv[WORDS_MAX], const cha
     const struct lk__pubsub *words = &lk__pubsub[talk->pubsub];
     const char *const command[WORDS_MAX] = {
         "EVAL",
-        lk__lua_redis_probe.source,
+        lk__lua_redis_probe.pieces[0],
         "0",
         id,
         o->prefix != NULL ? o->prefix : "",
@@ -359,7 +359,7 @@ static int command_of(const struct talk *talk, enum question question, const cha
             return 0;
         snprintf(scratch, 40, "%lld", (long long)talk->here_ms);
         argv[argc++] = "EVAL";
-        argv[argc++] = lk__lua_redis_since.source;
+        argv[argc++] = lk__lua_redis_since.pieces[0];
         argv[argc++] = "0";
         argv[argc++] = scratch;
         return argc;

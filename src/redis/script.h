@@ -36,11 +36,10 @@ enum lk__pubsub_kind { LK__PUBSUB_PLAIN, LK__PUBSUB_SHARDED, LK__PUBSUB_KINDS };
 enum { LK__SHA1_LENGTH = 40 };
 
 struct lk__script {
-    const char *name;   /* "lock/acquire" */
-    const char *source; /* with its shared parts in it; publishes plain messages */
-    size_t length;
-    const unsigned short *publishes; /* where PUBLISH stands in it: with an S before each it publishes sharded ones */
-    int publish_count;
+    const char *name;                   /* "lock/acquire" */
+    const char *const *pieces;          /* of its text, up to NULL: what several scripts share is in the library once */
+    size_t length;                      /* of all pieces */
+    bool publishes;                     /* a line with the name of the command stands in front of them */
     const char *sha1[LK__PUBSUB_KINDS]; /* of each text; all the same if it does not publish */
     int keys;                           /* number of KEYS */
 
@@ -48,14 +47,6 @@ struct lk__script {
     const unsigned short *key_at; /* offsets in the module's struct of keys */
     const struct lk__argument *args;
     int arg_count;
-    /*
-     * A short form leaves out what nearly always is the same: keys from short_keys on, and the ARGV in front of the
-     * last that have their defaults, all of them or none. Each word of a call costs the server as much as a small step
-     * of the script does.
-     */
-    int short_keys;
-    const int64_t *defaults; /* NULL: there is no short form */
-    int default_count;
     bool undated;               /* some answers have 0 for the server's time */
     bool takes_settings;        /* a settings mark may come: one key more, and behind the other ARGV one or two */
     unsigned flags, sent_flags; /* those that it takes */
@@ -69,5 +60,9 @@ struct lk__script {
      */
     const struct lk__script *instead[2];
 };
+
+/* The text of a script that publishes such messages: how long it is, and to write it, without a NUL. */
+size_t lk__script_length(const struct lk__script *script, enum lk__pubsub_kind pubsub);
+char *lk__script_write(const struct lk__script *script, enum lk__pubsub_kind pubsub, char *out); /* returns its end */
 
 #endif

@@ -16,6 +16,29 @@
 #include <stddef.h>
 #include <string.h>
 
+/* --- the text of a script ----------------------------------------------------------------------------------------- */
+
+/* As cmake/scripts.py has it. */
+static const char *const heads[LK__PUBSUB_KINDS] = { "local PUBLISH = 'PUBLISH'\n", "local PUBLISH = 'SPUBLISH'\n" };
+
+size_t lk__script_length(const struct lk__script *script, enum lk__pubsub_kind pubsub)
+{
+    return (script->publishes ? strlen(heads[pubsub]) : 0) + script->length;
+}
+
+char *lk__script_write(const struct lk__script *script, enum lk__pubsub_kind pubsub, char *out)
+{
+    size_t length = script->publishes ? strlen(heads[pubsub]) : 0;
+    memcpy(out, heads[pubsub], length);
+    out += length;
+    for (int i = 0; script->pieces[i] != NULL; i++) {
+        length = strlen(script->pieces[i]);
+        memcpy(out, script->pieces[i], length);
+        out += length;
+    }
+    return out;
+}
+
 /* --- a call in words ---------------------------------------------------------------------------------------------- */
 
 static const void *at(const void *base, size_t offset)
@@ -79,13 +102,6 @@ static void add_number(struct lk__wire *wire, int64_t number)
     add_word(wire, begin, (size_t)(end - begin));
 }
 
-static void add_source(struct lk__wire *wire, const struct lk__script *script, enum lk__pubsub_kind pubsub)
-{
-    bool sharded = pubsub == LK__PUBSUB_SHARDED;
-    wire->sharded = sharded ? script : NULL;
-    add_word(wire, script->source, script->length + (sharded ? (size_t)script->publish_count : 0));
-}
-
 /* What a number among the arguments is; not of the last one, the number of the request. */
 static int64_t value_of(const struct lk__argument *argument, const struct lk__command *command,
                         const struct lk__sent *sent)
@@ -116,30 +132,18 @@ static void add_argument(struct lk__wire *wire, const struct lk__argument *argum
         add_number(wire, value_of(argument, command, sent));
 }
 
-/* Is there a short form, and nothing else to be said? */
-static bool is_short(const struct lk__command *command, const struct lk__sent *sent)
-{
-    const struct lk__script *script = command->script;
-    if (script->defaults == NULL)
-        return false;
-    const struct lk__argument *first = &script->args[script->arg_count - 1 - script->default_count];
-    for (int i = 0; i < script->default_count; i++)
-        if (value_of(&first[i], command, sent) != script->defaults[i])
-            return false;
-    return true;
-}
-
 /* A wire that begins with the name of a script, or its text. */
 static void begin_wire(struct lk__wire *wire, const struct lk__script *script, enum lk__pubsub_kind pubsub,
                        bool as_text)
 {
     wire->count = 0;
     wire->size = 0;
-    wire->sharded = NULL;
+    wire->text = as_text ? script : NULL;
+    wire->pubsub = pubsub;
     wire->items = NULL;
     add_text(wire, as_text ? "EVAL" : "EVALSHA");
     if (as_text)
-        add_source(wire, script, pubsub);
+        add_word(wire, NULL, lk__script_length(script, pubsub));
     else
         add_word(wire, script->sha1[pubsub], LK__SHA1_LENGTH);
 }
@@ -158,7 +162,7 @@ static void make_item(struct lk__wire *wire, const struct lk__script *script, co
     const struct lk__sent sent = { .id = item->id, .lease_ms = item->lease_ms, .parts = item->parts };
     wire->count = 0;
     wire->size = 0;
-    wire->sharded = NULL;
+    wire->text = NULL;
     wire->items = NULL;
     add_text(wire, text_at(item->keys, script->key_at[0]));
     for (int i = 0; i < script->arg_count; i++)
@@ -210,35 +214,18 @@ void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enu
     }
     begin_wire(wire, script, pubsub, as_text);
     const struct lk__settingsmark *mark = script->takes_settings ? sent->settings : NULL;
-    bool brief = mark == NULL && is_short(command, sent);
-    int keys = brief ? script->short_keys : script->keys;
-    int left_out = brief ? script->default_count : 0;
-    add_number(wire, keys + (mark != NULL));
-    for (int i = 0; i < keys; i++)
+    add_number(wire, script->keys + (mark != NULL));
+    for (int i = 0; i < script->keys; i++)
         add_text(wire, text_at(command->keys, script->key_at[i]));
     if (mark != NULL)
         add_text(wire, mark->key);
-    for (int i = 0; i < script->arg_count - 1 - left_out; i++)
+    for (int i = 0; i < script->arg_count; i++)
         add_argument(wire, &script->args[i], command, sent, request);
-    add_argument(wire, &script->args[script->arg_count - 1], command, sent, request);
     if (mark != NULL)
         add_text(wire, mark->mine);
     if (mark != NULL && mark->replace)
         add_text(wire, "1");
     add_count(wire, (size_t)wire->count);
-}
-
-static void write_sharded(char *out, const struct lk__script *script)
-{
-    size_t from = 0;
-    for (int i = 0; i < script->publish_count; i++) {
-        size_t piece = script->publishes[i] - from;
-        memcpy(out, script->source + from, piece);
-        out += piece;
-        *out++ = 'S';
-        from += piece;
-    }
-    memcpy(out, script->source + from, script->length - from);
 }
 
 /* Some of the words, from one on up to another one; returns where they end. */
@@ -247,8 +234,8 @@ static char *write_words(char *out, const struct lk__wire *wire, int from, int t
     for (int i = from; i < to; i++) {
         const struct lk__wireword *word = &wire->words[i];
         out = mempcpy(out, word->head, (size_t)(word->room + LK__WIRE_HEAD - word->head));
-        if (i == LK__WIRE_SCRIPT && wire->sharded != NULL)
-            write_sharded(out, wire->sharded);
+        if (i == LK__WIRE_SCRIPT && wire->text != NULL)
+            lk__script_write(wire->text, wire->pubsub, out);
         else
             memcpy(out, word->text, word->length);
         out = mempcpy(out + word->length, "\r\n", 2);

@@ -10,7 +10,6 @@
 -- flags:    try robust shared           shared: its token, with Redisson
 --           readers_first writers_first phase_fair
 -- sent:     id deadline_us terms arrival tell_holder again settings      the id ends in the mode, :r or :w
--- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases
 --           BEHIND arrival number, left_ms ms, ours text      see line_up()
@@ -41,16 +40,16 @@ local lock = { holders = holders, token = token, readers = readers, writers = wr
     lease_ms = lease_ms, now_text = now_text, robust = robust, shared = shared, tries = try,
     order = readers_first and 'reader' or writers_first and 'writer' or phase_fair and 'phase' or 'fair' }
 local queue, other = queues_of(lock, id)
-local shares, ours = fresh_waiter and not is_writer(id), nil
+local shares, number, ours = fresh_waiter and not is_writer(id), arrival, nil
 if fresh_waiter and not robust and (is_writer(id) or is_writer(first[1])) then -- it could not come in
-    arrival, ours = line_up(lock, id, 0, now, terms, there == 1, shares)
+    number, ours = line_up(lock, id, 0, now, terms, there == 1, shares)
     left = is_writer(first[1]) and left or left_ms(holders, now)
     if ours then
-        return answer(BEHIND, arrival, left, ours)
+        return answer(BEHIND, number, left, ours)
     elseif phase_fair and not is_writer(first[1]) then
         end_turn_of_readers(lock)
     end
-    return brief(QUEUED, digits_of(arrival, now, now_text), left, there > 1 and redis.call('ZRANK', queue, id) or 0)
+    return brief(QUEUED, digits_of(number, now, now_text), left, there > 1 and redis.call('ZRANK', queue, id) or 0)
 end
 
 local alone = there == (first[1] and 1 or 0)
@@ -66,7 +65,7 @@ if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
 end
 
 local function held(fresh, died)
-    if arrival ~= 0 then
+    if number ~= 0 then
         leave(queue, alive, id, now, other)
     end
     return died == 1 and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
@@ -91,7 +90,7 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
 end
 
 if not try then
-    arrival, ours = line_up(lock, id, arrival, now, terms, alone, shares)
+    number, ours = line_up(lock, id, arrival, now, terms, alone, shares)
 end
 if not alone then
     local fresh, died = let_in(lock, id, now)
@@ -103,10 +102,10 @@ left = left_ms(holders, now)
 if try then
     return answer(BUSY, left)
 elseif ours then
-    return answer(BEHIND, arrival, left, ours)
+    return answer(BEHIND, number, left, ours)
 end
 local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
-    return answer(QUEUED, arrival, left, place, look(holders, now) or '')
+    return answer(QUEUED, number, left, place, look(holders, now) or '')
 end
-return answer(QUEUED, arrival, left, place)
+return answer(QUEUED, number, left, place)

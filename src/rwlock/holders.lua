@@ -98,3 +98,17 @@ local function grant(lock, id, lease_ms, now)
     put(lock.holders, id, lease_ms, now)
     return token, died
 end
+
+-- Set the lease of a holder again, and nobody else's. Returns whether there is such a holder.
+local function renew(holders, id, lease_ms, now)
+    local mine, ends = held_as(holders, id)
+    if not mine or ends <= math.floor(now / 1000) then
+        return false
+    end
+    local lasts_ms = outlast(holders, lease_ms, now)
+    redis.call('ZADD', holders, 'XX', math.floor(now / 1000) + lease_ms, mine)
+    if lasts_ms > lease_ms + 0 then -- perhaps because of the lease that is renewed
+        end_with_last(holders, now)
+    end
+    return true
+end

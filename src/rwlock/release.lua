@@ -6,12 +6,10 @@
 -- sent:     id                          with its mode, finished from now on
 --           again                       of an id that was asked for again the answer is dated
 --           unrepaired untold           count for a writer
--- short:    flags 0, mark
 -- verdicts: DONE GONE                   GONE: it was not a holder
 -- resend:   harmless: a finished id is nowhere
 
 -- It begins with a command that a server out of memory allows; then that allows the rest.
-local order = readers_first and 'reader' or writers_first and 'writer' or phase_fair and 'phase' or 'fair'
 local mine, there, writer = nil, 0, nil
 if not (robust or again) then -- most of all releases, if nobody waits: they need not even the time
     mine = redis.call('ZREM', holders, id) == 1 and id
@@ -21,6 +19,7 @@ if not (robust or again) then -- most of all releases, if nobody waits: they nee
     end
 end
 
+local order = readers_first and 'reader' or writers_first and 'writer' or phase_fair and 'phase' or 'fair'
 if there > 0 then
     writer = redis.call('ZRANGE', writers, '0', '0', 'WITHSCORES')
 end

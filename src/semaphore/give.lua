@@ -8,7 +8,6 @@
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
 -- sent:     id nth deadline_us
--- short:    n 1, most 2147483647, flags 0
 -- verdicts: DONE IMPOSSIBLE OVERTAKEN LATE
 --           ABSENT                      an anonymous one, and it is over
 -- resend:   harmless: the idempotency record knows the answer

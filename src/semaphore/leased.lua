@@ -108,6 +108,16 @@ local function renew_parts(permits, permit, n, lease_ms, now)
     end
 end
 
+-- Set the lease of the permit of `id` again. Returns whether there is such a permit.
+local function renew(permits, id, parts, lease_ms, now)
+    local permit = permit_of(id)
+    if not is_live(permits, permit, now) then
+        return false
+    end
+    renew_parts(permits, permit, parts, lease_ms, now)
+    return true
+end
+
 -- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether
 -- waiters are left that go first. The asker only leaves the queue: the caller takes its permits.
 local function lend_out(permits, queue, alive, asker, total, now, anonymous)

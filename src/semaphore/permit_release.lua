@@ -5,7 +5,6 @@
 -- args:     kept number                 parts that are not given back
 -- flags:    anonymous
 -- sent:     id                          waiter's id, or the permit's own
--- short:    kept 0, flags 0
 -- verdicts: DONE
 --           GONE ended number           1: its lease had ended
 -- resend:   harmless: the parts are there once

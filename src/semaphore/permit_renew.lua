@@ -5,10 +5,4 @@
 -- sent:     id deadline_us lease_ms parts
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
--- batch:    many holds are renewed at one time
-local permit = permit_of(id)
-if not is_live(permits, permit, now) then
-    return answer(GONE)
-end
-renew_parts(permits, permit, parts, lease_ms, now)
-return answer(DONE)
+return answer(renew(permits, id, parts, lease_ms, now) and DONE or GONE)

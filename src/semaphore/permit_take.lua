@@ -8,7 +8,6 @@
 --           initial number              total to begin with, 0: leave that to others
 -- flags:    try tell_total anonymous
 -- sent:     id deadline_us terms arrival tell_holder again settings
--- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
 --           BUSY left_ms ms             until the next permit ends, as above
@@ -95,7 +94,7 @@ elseif try then
     return answer(BUSY, until_next_end())
 end
 
-arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
+local number = enqueue(queue, alive, id, arrival, now, now_text, terms)
 local _, got = lend_out(permits, queue, alive, id, all, now, anonymous)
 if got then
     return take()
@@ -103,6 +102,6 @@ end
 local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
-    return answer(QUEUED, arrival, until_next_end(), place, told or 0, first, wants, since_ms)
+    return answer(QUEUED, number, until_next_end(), place, told or 0, first, wants, since_ms)
 end
-return answer(QUEUED, arrival, until_next_end(), place, told)
+return answer(QUEUED, number, until_next_end(), place, told)

@@ -12,7 +12,6 @@
 --           tell_total
 --           anonymous                   none is made
 -- sent:     id deadline_us terms arrival tell_holder again settings       "<owner>:<number>:<n>", the first two as in the idempotency record
--- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim, or of Java's turn
 --           BUSY LATE
@@ -107,7 +106,7 @@ elseif try then
     return answer(BUSY)
 end
 
-arrival = enqueue(queue, alive, id, arrival, now, now_text, terms)
+local number = enqueue(queue, alive, id, arrival, now, now_text, terms)
 local _, got = hand_out(name, claims, queue, alive, id, value, now)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)
@@ -123,6 +122,6 @@ end
 local place = redis.call('ZRANK', queue, id) or 0
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
-    return answer(QUEUED, arrival, left_ms, place, all or 0, first, wants, since_ms)
+    return answer(QUEUED, number, left_ms, place, all or 0, first, wants, since_ms)
 end
-return answer(QUEUED, arrival, left_ms, place, all)
+return answer(QUEUED, number, left_ms, place, all)

@@ -10,12 +10,14 @@
  */
 #include "object/idempotent.h"
 #include "latch/scripts.h"
+#include "rights.h"
 #include "semaphore/scripts.h"
 #include "world.h"
 
 #include <dlfcn.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -270,7 +272,7 @@ static const struct row {
     { &lk__lua_semaphore_give,
       "SET pool 5",
       { SEM_TOTAL },
-      { "0", "c", OWNER, "#", LATER_US, "1", "2147483647", "0", "1" } },
+      { "1", "0", "2147483647", "c", "0", SENT } },
     { &lk__lua_semaphore_drain,
       "SET pool 5",
       { "pool", "latchkey:claims:{pool}", ONCE, "latchkey:total:sem:{pool}" },
@@ -279,7 +281,7 @@ static const struct row {
     { &lk__lua_semaphore_take,
       "SET pool 5",
       { SEM_TOTAL },
-      { "0", "c", OWNER ":#:1", LATER_US, "10240000", "0", "0", "1" } },
+      { "0", "c", "0", OWNER ":#:1", LATER_US, "10240000", "0", "1" } },
     { &lk__lua_semaphore_permit_total,
       "SET latchkey:total:{pool} 5",
       { PERMITS, ONCE },
@@ -296,7 +298,8 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int64_t verdict_of(struct world *w, const struct row *row, int number)
 {
-    const char *argv[24] = { "EVAL", row->script->source };
+    char *text = text_of_script(row->script);
+    const char *argv[24] = { "EVAL", text };
     int argc = 3, keys = 0;
     char count[8], args[13][96];
     while (keys < row->script->keys)
@@ -313,6 +316,7 @@ static int64_t verdict_of(struct world *w, const struct row *row, int number)
         argv[argc++] = arg;
     }
     redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
+    free(text);
     assert_non_null(reply);
     if (reply->type != REDIS_REPLY_ARRAY)
         fail_msg("%s: %s", row->script->name, reply->str);

@@ -75,9 +75,10 @@ static void note_token(uint64_t token)
 
 static bool calls(const redisReply *request, const struct lk__script *script)
 {
+    static char text[1 << 16]; /* under mu */
     const char *called = request->element[1]->str;
-    return called != NULL &&
-           (strcmp(called, script->sha1[LK__PUBSUB_PLAIN]) == 0 || strcmp(called, script->source) == 0);
+    *lk__script_write(script, LK__PUBSUB_PLAIN, text) = '\0';
+    return called != NULL && (strcmp(called, script->sha1[LK__PUBSUB_PLAIN]) == 0 || strcmp(called, text) == 0);
 }
 
 static long long number_of(const redisReply *request)

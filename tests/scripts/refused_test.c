@@ -8,11 +8,13 @@
 #include "barrier/scripts.h"
 #include "latch/scripts.h"
 #include "redis/redis.h"
+#include "rights.h"
 #include "semaphore/scripts.h"
 #include "world.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OWNER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1"
@@ -75,13 +77,13 @@ static const struct row {
       "SET x 2147483647",
       "SET x 3",
       { SEM },
-      { "0", "channel", OWNER, NTH, LATER_US, "2", "2147483647", "0", "1" } },
+      { "2", "0", "2147483647", "channel", "0", SLOT } },
     { &lk__lua_semaphore_give,
       LK__ABSENT,
       "",
       "SET x 3 PX 50000",
       { SEM },
-      { "0", "channel", OWNER, NTH, LATER_US, "2", "2147483647", "32", "1" } },
+      { "2", "0", "2147483647", "channel", "32", SLOT } },
     { &lk__lua_semaphore_change,
       LK__PRESENT,
       "SET x 3",
@@ -143,8 +145,8 @@ static void set_up(struct world *w, const char *commands)
 /* Run the script with that request's number; returns its verdict. */
 static int64_t run(struct world *w, const struct row *row, const char *nth)
 {
-    const char *argv[32] = { "EVAL", row->script->source };
-    char count[8];
+    char count[8], *text = text_of_script(row->script);
+    const char *argv[32] = { "EVAL", text };
     int argc = 3, keys = 0;
     while (keys < 8 && row->keys[keys] != NULL)
         argv[argc++] = row->keys[keys++];
@@ -154,6 +156,7 @@ static int64_t run(struct world *w, const struct row *row, const char *nth)
     for (int i = 0; i < 12 && row->args[i] != NULL; i++)
         argv[argc++] = strcmp(row->args[i], NTH) == 0 ? nth : row->args[i];
     redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
+    free(text);
     assert_non_null(reply);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s: %s", row->script->name, reply->str);

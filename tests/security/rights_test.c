@@ -261,7 +261,7 @@ static void probe_says(struct world *w, struct words *needed, struct words *othe
     world_redis(w, "ACL SETUSER nobody on >secret ~none &none -@all +eval");
     world_redis(w, "AUTH nobody secret");
     const char *told =
-        world_str(w, "EVAL %s 0 id PREFIX 1 PUBLISH SUBSCRIBE UNSUBSCRIBE %s", script, lk__lua_redis_probe.source);
+        world_str(w, "EVAL %s 0 id PREFIX 1 PUBLISH SUBSCRIBE UNSUBSCRIBE %s", script, lk__lua_redis_probe.pieces[0]);
     char text[2048];
     snprintf(text, sizeof text, "%s", told);
     world_redis(w, "AUTH default any");

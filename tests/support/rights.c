@@ -52,6 +52,14 @@ char *source_text(const char *path)
     return text;
 }
 
+char *text_of_script(const struct lk__script *script)
+{
+    char *text = calloc(1, lk__script_length(script, LK__PUBSUB_PLAIN) + 1);
+    assert_that(text != NULL);
+    lk__script_write(script, LK__PUBSUB_PLAIN, text);
+    return text;
+}
+
 void rights_documented(struct words *rights)
 {
     char *docs = source_text("docs/security.md"), *rule = strstr(docs, "\n    ACL SETUSER app ");

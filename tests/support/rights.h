@@ -5,6 +5,7 @@
 #ifndef TESTS_RIGHTS_H
 #define TESTS_RIGHTS_H
 
+#include "redis/redis.h"
 #include "world.h"
 
 enum { WORDS_MAX = 128 };
@@ -22,6 +23,9 @@ int words_compare(const struct words *a, const struct words *b, const char *a_na
 
 /* A file of the source tree; to be freed. Fails the test if it is not there. */
 char *source_text(const char *path);
+
+/* What a server gets to know a script by, with plain messages; to be freed. */
+char *text_of_script(const struct lk__script *script);
 
 /* The words of the rule in docs/security.md that begin with '+', '~' or '&', as they stand there. */
 void rights_documented(struct words *rights);
