@@ -5,7 +5,8 @@
   scripts.py <module> <vocabulary.h> <folder> --scripts <files> --parts <files> --below <files>
 
 It writes scripts.h and scripts.c into the folder: for acquire.lua of module lock a `const struct lk__script
-lk__lua_lock_acquire`, the structs of its keys and arguments, and lk__lock_acquire_read(), which reads its reply. What a script's header may say, and what becomes of it, is in CONTRIBUTING.md, "A script".
+lk__lua_lock_acquire`, the structs of its keys and arguments, and lk__lock_acquire_read(), which reads its reply. What a
+script's header may say, and what becomes of it, is in CONTRIBUTING.md, "A script".
 
 The text of a script is a row of pieces: stretches of its body, and the parts that it uses between them. Each part is
 embedded once, with the module that has it among its --parts; those of the modules below are --below.
@@ -39,8 +40,9 @@ KEYWORDS = set(
     "and break do else elseif end false for function if in local nil not or repeat return then true until while".split()
 )
 # What the server gives to a script, and what the library puts in front of one that publishes.
-GLOBALS = set("cjson error ipairs math next pairs pcall PUBLISH publish redis select string table tonumber tostring type "
-              "unpack".split())
+GLOBALS = set(
+    "cjson error ipairs math next pairs pcall PUBLISH publish redis select string table tonumber tostring type unpack".split()
+)
 
 
 Token = collections.namedtuple("Token", "kind text line")
@@ -87,7 +89,7 @@ def statements_of(tokens):
     return rows
 
 
-def closing(tokens, opening):
+def arguments_of(tokens, opening):
     """The arguments of a call, each a row of tokens, and the place of its closing bracket."""
     row, depth, at = [[]], 0, opening
     while True:
@@ -150,7 +152,7 @@ class File:
 
     def items(self, field):
         """(line number, item) of a field whose items commas or line ends divide."""
-        return [(number, item.strip()) for number, text in self.words(field) for item in text.split(",") if item.strip()]
+        return [(line, item.strip()) for line, text in self.words(field) for item in text.split(",") if item.strip()]
 
 
 class Chunk:
@@ -217,7 +219,7 @@ def rewritten(tokens, values, calls=None):
         after = [each.text for each in tokens[at + 1:at + 3] if each.kind != "space"][:1]
         name = token.text if token.kind == "name" and before not in (".", ":") else None
         if calls and name in calls and after == ["("]:
-            arguments, at = closing(tokens, at + 1)
+            arguments, at = arguments_of(tokens, at + 1)
             row.append(calls[name](token, arguments))
         elif name == "publish" and after == ["("]:
             row.append("redis.pcall(PUBLISH, ")
@@ -247,7 +249,8 @@ class Vocabulary:
         self.path = path
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        self.verdicts = {name: int(number) for name, number in re.findall(r"^    LK__(?!SENT_)(\w+) = (-?\d+),", text, re.M)}
+        verdicts = re.findall(r"^    LK__(?!SENT_)(\w+) = (-?\d+),", text, re.M)
+        self.verdicts = {name: int(number) for name, number in verdicts}
         self.flags = {name.lower(): int(bit) for name, bit in re.findall(r"^    LK__SENT_(\w+) = (\d+),", text, re.M)}
         sent = text[text.index("struct lk__sent {"):text.index("unsigned flags;")]
         kinds = {"const char *": "text", "int64_t ": "number", "const struct lk__settingsmark *": "settingsmark"}
@@ -310,7 +313,8 @@ class Script:
         self.args = dict(self.claim(line, item, ARG_TYPES, "an argument") for line, item in file.items("args"))
         self.flags = [self.claim(line, name, [""], "a flag")[0]
                       for line, text in file.words("flags") for name in text.split()]
-        sent = [self.claim(line, name, [""], "what is sent")[0] for line, text in file.words("sent") for name in text.split()]
+        sent = [self.claim(line, name, [""], "what is sent")[0]
+                for line, text in file.words("sent") for name in text.split()]
         for name in sent:
             if name not in vocabulary.sent and name not in vocabulary.flags:
                 refuse(self.path, f"nothing that is sent is called {name}: see {vocabulary.path}", self.names[name])
@@ -327,9 +331,9 @@ class Script:
         if "resend" not in file.fields:
             refuse(self.path, "the header does not say what a resend does: 'resend:'")
         if ("deadline_us" in sent) != ("LATE" in self.verdicts) or self.verdicts.get("LATE"):
-            refuse(self.path, "LATE is the verdict of scripts that are sent a deadline_us, and is answered with nothing")
+            refuse(self.path, "LATE is the verdict of scripts that are sent a deadline_us, without elements")
         if self.takes_settings != ("DISAGREES" in self.verdicts):
-            refuse(self.path, "DISAGREES is the verdict of scripts that are sent settings, with the text that was found")
+            refuse(self.path, "DISAGREES is the verdict of scripts that are sent settings")
         self.reply = [text.split() for _, text in file.words("reply")]  # a struct and its header
 
     def read_verdicts(self):
@@ -369,9 +373,9 @@ class Script:
     # The body.
 
     def make_pieces(self):
-        """The text of the script, in pieces: each is (the name of a chunk or None, its text). What a statement of the top
-        level needs of the parts stands before it: a script that returns early makes no functions that it does not call.
-        The time stands first, or where it is needed first if there are answers without it."""
+        """The text of the script, in pieces: each is (the name of a chunk or None, its text). What a statement of the
+        top level needs of the parts stands before it: a script that returns early makes no functions that it does not
+        call. The time stands first, or where it is needed first if there are answers without it."""
         self.parts = self.library.closure(self.file.uses, self.path)
         chunks = [chunk for part in self.parts for chunk in part.chunks]
         self.undated = "undated" in self.file.read
@@ -380,7 +384,7 @@ class Script:
         for row in statements_of(self.file.tokens):
             read, there = names_of(row)[1], [name for name, _ in self.pieces]
             if not begun and (not self.undated or {"now", "now_text", "answer", "brief"}.intersection(read)):
-                begun = self.add(None, self.begun())
+                begun = self.add(None, self.prologue())
             for chunk in needed_of(chunks, read):
                 if chunk.name not in there:
                     self.add(chunk.name, chunk.text)
@@ -409,7 +413,7 @@ class Script:
             found[name] = f"({found['flags']} {'+ 0' if bit == top else f'% {2 * bit}'} >= {bit})"
         return {**found, **{name: str(self.vocabulary.verdicts[name]) for name in self.verdicts}}
 
-    def begun(self):
+    def prologue(self):
         """The server's time, and an end if it is past the deadline or settings disagree. The settings mark of a name is
         a key behind the others. It comes only if it is to be looked at, with the sender's settings behind the other
         arguments, and one more if what is found there is to be replaced. Nothing that is wrong with it keeps anybody
@@ -419,7 +423,8 @@ class Script:
         if any(token.text in ("now_text", "brief") for token in self.file.tokens):
             rows += [f"local now_text = {NOW_TEXT}"]
         if "LATE" in self.verdicts:
-            rows += [f"if now > {values['deadline_us']} then", f"return {{ {values['LATE']}, now, {values['request']} }}", "end"]
+            rows += [f"if now > {values['deadline_us']} then",
+                     f"return {{ {values['LATE']}, now, {values['request']} }}", "end"]
         if self.takes_settings:
             key, mine = f"KEYS[{len(self.keys) + 1}]", f"ARGV[{count + 1}]"
             rows += [f"if {key} then", f"local found = redis.pcall('GET', {key})",
@@ -440,7 +445,8 @@ class Script:
         texts = [rewritten(row, values, {}).strip() for row in arguments]
         if call.text == "answer":
             return f"{{ {', '.join([texts[0], 'now', values['request']] + texts[1:])} }}"
-        if any(element.kind == "text" for element in self.verdicts[named[0]][:len(arguments) - 1]) or len(arguments[0]) > 1:
+        kinds = {element.kind for element in self.verdicts[named[0]][:len(arguments) - 1]}
+        if "text" in kinds or len(arguments[0]) > 1:
             refuse(self.path, f"{call.text}() has one verdict, and numbers alone", call.line)
         head = f"'{texts[0]} ' .. now_text .. ' '" if call.text == "brief" else f"'{texts[0]} 0 '"
         return " .. ' ' .. ".join([f"{head} .. {values['request'][1:-5]}"] + [f"({text})" for text in texts[1:]])
@@ -464,7 +470,7 @@ class Script:
         for name in self.names:
             if name in declared:
                 refuse(self.path, f"{name} is declared by the header, and again in the body or a part", self.names[name])
-            if name not in read and name not in ("deadline_us", "settings") and not (name in self.bits and "flags" in read):
+            if name not in read and name not in ("deadline_us", "settings") and not ("flags" in read and name in self.bits):
                 refuse(self.path, f"{name} is declared, but the body does not read it", self.names[name])
         for name in self.verdicts:
             if name not in read and name not in ("LATE", "DISAGREES"):
@@ -482,7 +488,7 @@ def commands_in(script):
     calls = re.findall(r"redis\.p?call\((?!PUBLISH)", text)
     named = re.findall(r"redis\.p?call\('([A-Z]+)'", text)
     if len(calls) != len(named) or "PUBLISH" in named or "SPUBLISH" in named:
-        refuse(script.path, "the name of a command stands in the call, in capitals and single quotes; publish() is for messages")
+        refuse(script.path, "the name of a command stands in the call, in capitals and single quotes, or it is publish()")
     asked = {"PUBSUB"}  # by pcall, and done without where it is denied: with the general ones of the rule
     return {name.lower() for name in named if name not in asked} | ({"publish"} if script.publishes else set())
 
@@ -493,7 +499,12 @@ def commands_in(script):
 def c_literal(text):
     """A text as C string literals, one a line."""
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")  # no trigraphs
-    return "\n".join(f'    "{line}\\n"' for line in text.removesuffix("\n").split("\n"))
+    return "\n    ".join(f'"{line}\\n"' for line in text.removesuffix("\n").split("\n"))
+
+
+def block(head, rows):
+    """Rows in braces; nothing where there are none."""
+    return [head + " {"] + [f"    {row}" for row in rows] + ["};", ""] if rows else []
 
 
 class Module:
@@ -532,15 +543,11 @@ class Module:
     # scripts.h
 
     def header(self):
-        guard = f"LK__{self.name.upper()}_SCRIPTS_H"
+        guard, flags = f"LK__{self.name.upper()}_SCRIPTS_H", self.prefix().upper()
         rows = [f"/* Made by the build from the .lua files of src/{self.name}. */", f"#ifndef {guard}", f"#define {guard}", "",
                 '#include "redis/redis.h"', ""]
-        if self.keys:
-            rows += [f"struct {self.prefix()}_keys {{"]
-            rows += [f"    const char *{name}; /* {kind} */" for name, kind in self.keys.items()] + ["};", ""]
-        if self.flags:
-            rows += ["enum {"]
-            rows += [f"    {self.prefix().upper()}_{name.upper()} = {bit}," for name, bit in self.flags.items()] + ["};", ""]
+        rows += block(f"struct {self.prefix()}_keys", [f"const char *{name}; /* {kind} */" for name, kind in self.keys.items()])
+        rows += block("enum", [f"{flags}_{name.upper()} = {bit}," for name, bit in self.flags.items()])
         for script in self.typed.values():
             rows += self.declarations(script)
         rows += [f"extern const struct lk__script lk__lua_{self.name}_{script.name};" for script in self.scripts]
@@ -549,21 +556,22 @@ class Module:
         return "\n".join(rows)
 
     def declarations(self, script):
-        rows = []
-        if (script.args or script.flags) and not script.stands_for:
-            rows += [f"struct {self.prefix(script)}_args {{"]
-            rows += [f"    {c_type(kind)}{name};" for name, kind in script.args.items()]
-            rows += [f"    unsigned flags; /* {self.prefix().upper()}_: {' '.join(script.flags).upper()} */"] if script.flags else []
-            rows += ["};"]
-        if script.members and not script.reply and not script.is_batch:
-            rows += [f"struct {self.prefix(script)}_reply {{", "    enum lk__verdict verdict;", "    int64_t server_us;"]
-            for element in script.members.values():  # of several: place of the first, and how many
-                each = f"unsigned {element.name}, {element.name}_count" if element.several else c_type(element.kind) + element.name
-                rows += [f"    {each};"]
-            rows += ["};"]
+        if script.is_batch:
+            return []
+        rows, members = [], ["enum lk__verdict verdict;", "int64_t server_us;"]
+        if not script.stands_for:
+            flags = [f"unsigned flags; /* {self.prefix().upper()}_: {' '.join(script.flags).upper()} */"] if script.flags else []
+            args = [f"{c_type(kind)}{name};" for name, kind in script.args.items()]
+            rows += block(f"struct {self.prefix(script)}_args", args + flags)
+        for element in script.members.values():  # of several: place of the first, and how many
+            several = f"unsigned {element.name}, {element.name}_count;"
+            members += [several if element.several else f"{c_type(element.kind)}{element.name};"]
         struct = self.reply_struct(script)
-        rows += [f"struct {struct};"] if script.reply else []
-        return rows if script.is_batch else rows + [f"/* False: this is no answer that src/{self.name}/{script.name}.lua gives. */",
+        if script.reply:
+            rows += [f"struct {struct};"]
+        elif script.members:
+            rows += block(f"struct {struct}", members)
+        return rows + [f"/* False: this is no answer that src/{self.name}/{script.name}.lua gives. */",
                        f"bool {self.prefix(script)}_read(const struct lk__reply *reply, struct {struct} *out);", ""]
 
     def reply_struct(self, script):
@@ -579,50 +587,40 @@ class Module:
         used = {name for script in self.scripts for name, _ in script.pieces if name}
         rows += [f"extern const char {name}[];" for name in sorted(used.union(chunks))]
         for name, text in chunks.items():
-            rows += ["", f"const char {name}[] =", c_literal(text) + ";"]
+            rows += ["", f"const char {name}[] =", f"    {c_literal(text)};"]
         for script in self.scripts:
             rows += self.definitions(script) + (self.reader(script) if script.typed and not script.is_batch else [])
         commands = sorted(set().union(*(commands_in(script) for script in self.scripts)))
         return "\n".join(rows + ["", f'const char lk__lua_{self.name}_commands[] = "{" ".join(commands)}";', ""])
 
     def definitions(self, script):
-        name, bits = script.name, script.bits.items() if script.typed else ()
-        rows = ["", f"static const char *const {name}_pieces[] = {{"]
-        rows += [f"    {part}," if part else c_literal(text) + "," for part, text in script.pieces]
-        rows += ["    NULL,", "};", ""] + (self.tables(script) if script.typed else [])
-        rows += [f"const struct lk__script lk__lua_{self.name}_{name} = {{", f'    .name = "{self.name}/{name}",',
-                 f"    .pieces = {name}_pieces,", f"    .length = {sum(len(text.encode()) for _, text in script.pieces)},",
-                 f"    .publishes = {str(script.publishes).lower()},", "    .sha1 = {"]
-        rows += [f'        [LK__PUBSUB_{kind}] = "{hashlib.sha1(text.encode()).hexdigest()}",'
-                 for kind, text in script.texts.items()]
-        rows += ["    },", f"    .keys = {len(script.keys)},"]
+        name, lua = script.name, f"lk__lua_{self.name}_"
+        pieces = [part or c_literal(text) for part, text in script.pieces] + ["NULL"]
+        sums = [f'[LK__PUBSUB_{kind}] = "{hashlib.sha1(text.encode()).hexdigest()}"' for kind, text in script.texts.items()]
+        rows = [""] + block(f"static const char *const {name}_pieces[] =", [f"{piece}," for piece in pieces])
+        members = {"name": f'"{self.name}/{name}"', "pieces": f"{name}_pieces", "publishes": int(script.publishes),
+                   "length": sum(len(text.encode()) for _, text in script.pieces), "sha1": f"{{ {', '.join(sums)} }}",
+                   "keys": len(script.keys)}
         if script.typed:
-            rows += [
-                f"    .key_at = {name + '_keys' if script.keys else 'NULL'},",
-                f"    .args = {name}_args,",
-                f"    .arg_count = {len(script.arguments)},",
-                f"    .undated = {str(script.undated).lower()},",
-                f"    .takes_settings = {str(script.takes_settings).lower()},",
-                f"    .flags = {sum(bit for flag, bit in bits if flag in script.flags)},",
-                f"    .sent_flags = {sum(bit for flag, bit in bits if flag in script.sent_flags)},",
-                f"    .shapes = {name}_shapes,",
-                f"    .shape_count = {len(script.verdicts)},",
-            ]
-            rows += [f"    .batch = &lk__lua_{self.name}_{script.batch.name},"] if script.batch else []
-            steps = ", ".join(f"&lk__lua_{self.name}_{each.name}" if each else "NULL" for each in script.steps)
-            rows += [f"    .instead = {{ {steps} }},"] if any(script.steps) else []
-        return rows + ["};"]
+            rows += self.tables(script)
+            members.update(key_at=f"{name}_keys" if script.keys else "NULL", args=f"{name}_args", shapes=f"{name}_shapes",
+                           arg_count=len(script.arguments), shape_count=len(script.verdicts), undated=int(script.undated),
+                           takes_settings=int(script.takes_settings), flags=sum(script.bits[flag] for flag in script.flags),
+                           sent_flags=sum(script.bits[flag] for flag in script.sent_flags))
+            if script.batch:
+                members["batch"] = f"&{lua}{script.batch.name}"
+            if any(script.steps):
+                members["instead"] = f"{{ {', '.join(f'&{lua}{step.name}' if step else 'NULL' for step in script.steps)} }}"
+        return rows + block(f"const struct lk__script {lua}{name} =", [f".{key} = {value}," for key, value in members.items()])
 
     def tables(self, script):
-        rows = []
-        if script.keys:
-            rows += [f"static const unsigned short {script.name}_keys[] = {{"]
-            rows += [f"    offsetof(struct {self.prefix()}_keys, {name})," for name in script.keys] + ["};", ""]
-        rows += [f"static const struct lk__argument {script.name}_args[] = {{"]
-        rows += [f"    {self.argument(script, argument)}," for argument in script.arguments]
-        rows += ["};", "", f"static const struct lk__shape {script.name}_shapes[] = {{"]
-        rows += [f'    {{ LK__{name}, "{self.shape(elements)}" }},' for name, elements in script.verdicts.items()]
-        return rows + ["};", ""]
+        name, shapes = script.name, script.verdicts.items()
+        keys = [f"offsetof(struct {self.prefix()}_keys, {key})," for key in script.keys]
+        return (block(f"static const unsigned short {name}_keys[] =", keys) +
+                block(f"static const struct lk__argument {name}_args[] =",
+                      [f"{self.argument(script, argument)}," for argument in script.arguments]) +
+                block(f"static const struct lk__shape {name}_shapes[] =",
+                      [f'{{ LK__{verdict}, "{self.shape(elements)}" }},' for verdict, elements in shapes]))
 
     def argument(self, script, argument):
         kind, owner = "TEXT" if argument.kind == "text" else "NUMBER", self.prefix(script.stands_for or script)

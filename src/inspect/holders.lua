@@ -4,8 +4,8 @@
 -- keys:     mutex hash                  of a mutex: owner id -> holds
 --           holders zset                of what has a lease for each holder: its id -> the end, server ms
 --           run string                  of what is done once: "<owner id> <token>"
--- args:     first number                so many are left out
---           most number                 so many are told
+-- args:     first digits                so many are left out
+--           most digits                 so many are told
 -- flags:    single running              a mutex; what is done once. Neither: the holders of the sorted set
 -- verdicts: DONE count number, found text...      each "<left ms> <id>"
 -- resend:   harmless: reads only

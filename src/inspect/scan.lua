@@ -1,7 +1,7 @@
 -- scan.lua - a step of a walk through all keys of a server: which objects are there, and who has them
 --
 -- args:     cursor text                 0 at first
---           steps number                about so many keys are looked at
+--           steps digits                about so many keys are looked at
 --           prefix text                 of the client's names, others are left out
 --           kinds number                the sum of 2^kind
 -- verdicts: DONE next_cursor text, hidden number, keys number, found text

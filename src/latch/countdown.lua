@@ -4,7 +4,7 @@
 -- keys:     count string                gone at zero
 --           mark string                 how the last count ended, see latch_state.lua
 --           once hash                   the idempotency record
--- args:     by number
+-- args:     by digits
 --           channel text                Redisson's
 -- flags:    anonymous
 -- sent:     id nth deadline_us
@@ -21,7 +21,7 @@ if not left then
 end
 
 redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
-if left > by then
+if left > by + 0 then
     redis.call('DECRBY', count, by)
     do_or_undo(function()
         idempotent_record(once, id, nth, left - by, now)

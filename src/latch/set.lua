@@ -2,7 +2,7 @@
 --
 -- uses:     idempotent number latch_state
 -- keys:     count string, mark string, once hash      see countdown.lua
--- args:     n number
+-- args:     n digits
 --           ttl_ms ms                   the count ends after so long; 0: never
 --           channel text                Redisson's
 -- flags:    replace anonymous           anonymous: the count lasts as long as the mark

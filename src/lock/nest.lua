@@ -1,7 +1,7 @@
 -- nest.lua - set how often a holder holds its mutex; confirms the hold
 --
 -- keys:     mutex hash                  this key alone, so that it works while a cluster moves it
--- args:     holds number                absolute
+-- args:     holds digits                absolute
 -- sent:     id deadline_us lease_ms
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: the number is absolute
