@@ -131,8 +131,8 @@ static void remember(const struct confirm *confirm, const struct lk__call *call)
         lk__lease_remember(&acquire->hold->lease, call->epoch, lk__now_us() + acquire->asked_ms * 1000);
 }
 
-/* 0: the server has nothing of it any more. */
-static int give_back(const struct confirm *confirm, bool again)
+/* 0: the server has nothing of it any more. Its words are not on the stack while replicas are asked. */
+static int __attribute__((noinline)) give_back(const struct confirm *confirm, bool again)
 {
     const struct lk__outboxentry *release = release_of(confirm->acquire);
     struct lk__call call = { .node = lk__object_node(confirm->object),

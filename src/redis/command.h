@@ -66,12 +66,12 @@ const char *lk__command_key(const struct lk__command *command, size_t *length);
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
-enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_HEAD = 12, LK__WIRE_SCRIPT = 1, LK__WIRE_KEYS = 2 };
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_HEAD = 10, LK__WIRE_SCRIPT = 1, LK__WIRE_KEYS = 2 };
 
 struct lk__wireword {
     const char *text;
-    size_t length;
-    const char *head; /* "$<length>\r\n": the end of `room` */
+    unsigned length;
+    unsigned char head; /* "$<length>\r\n": `room` from there on */
     char room[LK__WIRE_HEAD];
 };
 
@@ -82,7 +82,7 @@ struct lk__wire {
     enum lk__pubsub_kind pubsub;   /* ... and what it publishes */
     const struct lk__script *each; /* of a batch: the script of one of its calls */
     const struct lk__items *items; /* NULL, or those calls: their keys and arguments stand behind word LK__WIRE_KEYS */
-    const char *head; /* "*<number of words>\r\n": the end of `room` */
+    unsigned char head; /* "*<number of words>\r\n": `room` from there on */
     char room[LK__WIRE_HEAD];
     struct lk__wireword words[LK__WIRE_WORDS];
     char numbers[LK__WIRE_WORDS][LK__WIRE_DIGITS]; /* those among the words */

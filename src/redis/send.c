@@ -61,13 +61,14 @@ static char *print_before(char *end, uint64_t number)
     return end;
 }
 
-/* "<sign><number>\r\n", so that it ends with its room; returns where it begins. */
-static const char *print_head(char room[LK__WIRE_HEAD], char sign, size_t number)
+/* "<sign><number>\r\n", so that it ends with its room; returns where in that it begins. */
+static unsigned char print_head(char room[LK__WIRE_HEAD], char sign, size_t number)
 {
+    assert(number <= LK__COMMAND_MAX);
     char *end = room + LK__WIRE_HEAD - 2, *begin = print_before(end, number);
     memcpy(end, "\r\n", 2);
     *--begin = sign;
-    return begin;
+    return (unsigned char)(begin - room);
 }
 
 /* An argument: "$<length>\r\n<bytes>\r\n". */
@@ -76,16 +77,16 @@ static void add_word(struct lk__wire *wire, const char *text, size_t length)
     assert(wire->count < LK__WIRE_WORDS);
     struct lk__wireword *word = &wire->words[wire->count++];
     word->text = text;
-    word->length = length;
+    word->length = (unsigned)length;
     word->head = print_head(word->room, '$', length);
-    wire->size += (size_t)(word->room + LK__WIRE_HEAD - word->head) + length + 2;
+    wire->size += LK__WIRE_HEAD - word->head + length + 2;
 }
 
 /* All words are known: "*<count>\r\n" stands before them. */
 static void add_count(struct lk__wire *wire, size_t count)
 {
     wire->head = print_head(wire->room, '*', count);
-    wire->size += (size_t)(wire->room + LK__WIRE_HEAD - wire->head);
+    wire->size += LK__WIRE_HEAD - wire->head;
 }
 
 static void add_text(struct lk__wire *wire, const char *text)
@@ -233,7 +234,7 @@ static char *write_words(char *out, const struct lk__wire *wire, int from, int t
 {
     for (int i = from; i < to; i++) {
         const struct lk__wireword *word = &wire->words[i];
-        out = mempcpy(out, word->head, (size_t)(word->room + LK__WIRE_HEAD - word->head));
+        out = mempcpy(out, word->room + word->head, LK__WIRE_HEAD - word->head);
         if (i == LK__WIRE_SCRIPT && wire->text != NULL)
             lk__script_write(wire->text, wire->pubsub, out);
         else
@@ -265,7 +266,7 @@ static char *write_batch(char *out, const struct lk__wire *wire)
 void lk__wire_write(const struct lk__wire *wire, char *out)
 {
     const char *begin = out;
-    out = mempcpy(out, wire->head, (size_t)(wire->room + LK__WIRE_HEAD - wire->head));
+    out = mempcpy(out, wire->room + wire->head, LK__WIRE_HEAD - wire->head);
     out = wire->items != NULL ? write_batch(out, wire) : write_words(out, wire, 0, wire->count);
     assert((size_t)(out - begin) == wire->size);
     (void)begin;
