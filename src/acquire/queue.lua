@@ -141,7 +141,8 @@ local function enqueue(queue, alive, id, arrival, now, now_text, terms, known)
         lengthen_or_drop(alive, KEEP_MS, others == 0)
     end
     local score = arrival == 0 and now_text or string.format('%.0f', arrival)
-    local added = redis.call('ZADD', queue, 'NX', score, id) == 1
+    -- A late copy of the first ask may have taken another place: the number that the waiter brings is the lower one.
+    local added = redis.call('ZADD', queue, arrival == 0 and 'NX' or 'LT', score, id) == 1
     if sets then
         lengthen_or_drop(queue, KEEP_MS, others == 0)
     end

@@ -32,21 +32,22 @@ end
 -- take. It is kept beside the clients that wait, as 'java', and deleted like them.
 local JAVAS_TURN_MS = 10
 
-local function begin_javas_turn(alive, now)
+local function begin_javas_turn(alive, now, lasts_ms)
     redis.call('HSET', alive, 'java', string.format('%.0f', math.floor(now / 1000) + JAVAS_TURN_MS) .. ' 0 0 0')
+    lengthen_or_drop(alive, lasts_ms)
 end
 
--- Milliseconds left of Java's turn, 0 when there is none.
+-- Milliseconds left of Java's turn, 0 when there is none. Of more than it lasts the clock went back.
 local function javas_turn_left(alive, now)
     local ends = tonumber(string.match(redis.call('HGET', alive, 'java') or '', '^%d+') or '0')
-    return math.max(ends - math.floor(now / 1000), 0)
+    local left = ends - math.floor(now / 1000)
+    return left > 0 and left <= JAVAS_TURN_MS and left or 0
 end
 
 -- Something is free, and nobody of ours waits: tell Redisson, whose turn it is if it listens. Who is nearer to the server
 -- would have it again each time before Java could ask, so scripts do this one time in sixteen.
 local function leave_to_redisson(alive, channel, message, now)
     if tell_redisson(channel, message) then
-        begin_javas_turn(alive, now)
-        lengthen_or_drop(alive, JAVAS_TURN_MS)
+        begin_javas_turn(alive, now, JAVAS_TURN_MS)
     end
 end

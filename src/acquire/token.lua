@@ -41,3 +41,9 @@ end
 local function last_token(key)
     return tonumber(redis.call('GET', key) or '') or 0
 end
+
+-- The token of a hold that is there; another one if the server lost that.
+local function known_token(key, now, now_text, shared)
+    local last = last_token(key)
+    return last > 0 and last or next_token(key, now, now_text, shared)
+end

@@ -55,7 +55,7 @@ local function confirm()
     end
     redis.call('ZREM', moved, id)
     local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
-    return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
+    return answer(told and GRANTED_OWNERDEAD or GRANTED, known_token(token, now, now_text, shared))
 end
 
 if redis.call('HEXISTS', mutex, id) == 1 then

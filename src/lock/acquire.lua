@@ -67,7 +67,7 @@ elseif left ~= -2 then
     elseif holds then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
         local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
-        return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
+        return answer(told and GRANTED_OWNERDEAD or GRANTED, known_token(token, now, now_text, shared))
     elseif left == -1 and not is_mutex(mutex) then
         return no_mutex()
     elseif try then

@@ -60,14 +60,15 @@ if served then
     return brief(DONE)
 end
 
+leave(queue, alive, id, now)
 if kept then
+    first = redis.call('ZRANGE', queue, '0', '0')[1]
     if first then
         tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
     end
     publish(channel, '0')
     return answer(DONE)
 end
-leave(queue, alive, id, now)
 
 -- One release in sixteen leaves it to Java, if Java listens: a hand-over never frees the key.
 local function is_javas_turn()
@@ -79,11 +80,13 @@ end
 local function hand_on()
     if is_javas_turn() then
         first = redis.call('ZRANGE', queue, 0, 0)[1]
-        if first then -- without a waiter the keys of the queue would have no end
-            begin_javas_turn(alive, now)
-            tell(first, 'F ' .. first)
+        if not first then
+            return true
         end
-        return true
+        begin_javas_turn(alive, now, KEEP_MS)
+        if tell(first, 'F ' .. first) then -- it asks when that is over; else nobody would
+            return true
+        end
     elseif shared and javas_turn_left(alive, now) > 0 then
         return true -- somebody else's release left it to Java a moment ago
     end

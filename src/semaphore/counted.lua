@@ -113,9 +113,10 @@ local function pass_on(name, claims, queue, alive, free, now, channel, shared)
     end
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
-        begin_javas_turn(alive, now)
-        tell(first, 'F ' .. first)
-        return
+        begin_javas_turn(alive, now, KEEP_MS)
+        if tell(first, 'F ' .. first) then -- it asks when that is over; else nobody would
+            return
+        end
     end
     if first then
         local ours = free_for_us(free, shared and javas_turn_left(alive, now) or 0)

@@ -151,7 +151,7 @@ static int other(int index, void *arg)
     return lock_own(name);
 }
 
-static const char *const options = THREAD_SANITIZED ? "lease=20s&command_timeout=4s" : "lease=20s&command_timeout=1s";
+static const char *const options = "lease=20s&command_timeout=4s";
 
 static void open_client(struct world *w, void (*handler)(int))
 {

@@ -92,7 +92,9 @@
 #define SHARED(id) "ZADD latchkey:rw:{x} " LATER_MS " " id ";PEXPIRE latchkey:rw:{x} 50000;"
 #define MARK(kind, id) "SET latchkey:robust:" kind ":{x} \"" id "\";"
 #define SETTINGS(kind) "SET latchkey:settings:" kind ":{x} others EX 3600;"
-#define JAVAS_TURN "HSET latchkey:alive:mutex:{x} java \"" LATER_MS " 0 0 0\";PEXPIRE latchkey:alive:mutex:{x} 50000;"
+#define JAVAS_TURN                                                                                                     \
+    "EVAL \"local t = redis.call('TIME') redis.call('HSET', KEYS[1], 'java', t[1] .. string.sub('00000' .. t[2], -6, -4) " \
+    "+ 9 .. ' 0 0 0') redis.call('PEXPIRE', KEYS[1], 50000)\" 1 latchkey:alive:mutex:{x};"
 #define RECORD(result)                                                                                                 \
     "HSET latchkey:once:{x} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1 \"1 " result                                           \
     " 9999999999000000\";EXPIRE latchkey:once:{x} 60;"
