@@ -165,7 +165,8 @@ static const struct row {
     { I5, 0, { SET, WAITS(40, 41, ENOENT) } },
     { FINE, 0, { WAITS(5, 6, ENOENT), SET } },
     { I5, 0, { R(WAIT, 0, LATCH_1, 5, 6, ENOENT) } },
-    { I5, 0, { WAITS(5, 6, 0) } },
+    { I5, 0, { R(WAIT, 0, LATCH_1, 5, 6, 0) } },
+    { FINE, 0, { WAITS(5, 6, 0) } }, /* as with redisson=yes */
     { FINE, 0, { FAULT(FLUSH_DATA, 5, 6), WAITS(5, 6, 0) } },
     { I5, 0, { SET, COUNT(1, 20, 0), COUNT(2, 20, 0), COUNT(3, 30, 0), COUNT(4, 30, 0) } },
     { I5, 0, { SET, COUNT(1, 20, 0), COUNT(2, 20, 0), COUNT(3, 30, EIO), WAITS(15, 31, 0), COUNT(4, 40, 0) } },
