@@ -571,11 +571,13 @@ class Module:
             rows += [f"struct {struct};"]
         elif script.members:
             rows += block(f"struct {struct}", members)
-        return rows + [f"/* False: this is no answer that src/{self.name}/{script.name}.lua gives. */",
-                       f"bool {self.prefix(script)}_read(const struct lk__reply *reply, struct {struct} *out);", ""]
+        if struct:
+            rows += [f"/* An answer that src/{self.name}/{script.name}.lua gives. */",
+                     f"void {self.prefix(script)}_read(const struct lk__reply *reply, struct {struct} *out);", ""]
+        return rows
 
     def reply_struct(self, script):
-        return script.reply[0][0] if script.reply else f"{self.prefix(script)}_reply" if script.members else "lk__answer"
+        return script.reply[0][0] if script.reply else f"{self.prefix(script)}_reply" if script.members else None
 
     # scripts.c
 
@@ -642,18 +644,18 @@ class Module:
         return text.replace("?", "\\?")
 
     def reader(self, script):
-        struct, name = self.reply_struct(script), f"lk__lua_{self.name}_{script.name}"
-        rows = ["", f"bool {self.prefix(script)}_read(const struct lk__reply *reply, struct {struct} *out)", "{"]
-        if struct == "lk__answer":
-            return rows + [f"    return lk__answer_read(&{name}, reply, out);", "}"]
-        rows += ["    struct lk__answer answer;", f"    if (!lk__answer_read(&{name}, reply, &answer))", "        return false;",
-                 f"    *out = (struct {struct}){{ .verdict = answer.verdict, .server_us = answer.server_us }};",
-                 "    switch (answer.verdict) {"]
+        struct = self.reply_struct(script)
+        if not struct:
+            return []
+        rows = ["", f"void {self.prefix(script)}_read(const struct lk__reply *reply, struct {struct} *out)", "{",
+                f"    *out = (struct {struct}){{",
+                "        .verdict = (enum lk__verdict)lk__reply_number(reply, 0), .server_us = lk__reply_number(reply, 1)", "    };",
+                "    switch (out->verdict) {"]
         for verdict, elements in script.verdicts.items():
             if elements:
                 rows += [f"    case LK__{verdict}:"]
                 rows += [f"        {self.assignment(element, at)}" for at, element in enumerate(elements, 3)] + ["        break;"]
-        return rows + ["    default:", "        break;", "    }", "    return true;", "}"]
+        return rows + ["    default:", "        break;", "    }", "}"]
 
     @staticmethod
     def assignment(element, at):

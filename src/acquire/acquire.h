@@ -62,7 +62,7 @@ struct lk__waiter {
     struct lk__parker parker;
     const struct lk__outboxentry *release; /* the owner id, and the command that gives back what it got */
     struct lk__command ask;
-    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* of the ask; false: it is no answer */
+    void (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* an answer to the ask */
     struct lk__request request;
     struct lk__replybuf answer;
     const struct lk__terms *terms; /* of its client */

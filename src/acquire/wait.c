@@ -201,8 +201,7 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__asked asked;
-    if (!waiter->read(waiter->request.reply, &asked))
-        return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
+    waiter->read(waiter->request.reply, &asked);
     asked.epoch = waiter->request.epoch;
     doubt_silence(attempt, &asked);
     attempt->asks -= asked.verdict == LK__LATE;
@@ -225,14 +224,6 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
 }
 
-/* The release has one. */
-static struct lk__step take_left(struct lk__attempt *attempt)
-{
-    const struct lk__request *request = &attempt->waiter->request;
-    const struct lk__answer *left = request->judged.ruling == LK__ANSWER ? &request->answer : NULL;
-    return lk__acquirefsm_left(&attempt->waiter->machine, lk__now_us(), request->epoch, left);
-}
-
 /* The server would not do what was sent. */
 static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us, const struct lk__judged *judged)
 {
@@ -249,16 +240,20 @@ static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us,
 /* The request is through: give the machine its answer. */
 static struct lk__step take_answer(struct lk__attempt *attempt)
 {
-    struct lk__waiter *waiter = attempt->waiter;
-    bool leaving = waiter->machine.phase == LK__LEAVING;
+    struct lk__acquirefsm *a = &attempt->waiter->machine;
+    struct lk__request *request = &attempt->waiter->request;
+    bool leaving = a->phase == LK__LEAVING;
     int64_t now_us = lk__now_us();
-    const struct lk__judged *judged = lk__request_over(&waiter->request);
+    const struct lk__judged *judged = lk__request_over(request);
     if (judged->ruling == LK__UNANSWERED)
-        return lk__acquirefsm_cut(&waiter->machine, now_us, atomic_load(&waiter->request.state));
+        return lk__acquirefsm_cut(a, now_us, atomic_load(&request->state));
     attempt->explained &= leaving; /* the way out explains nothing */
-    if (judged->ruling != LK__ANSWER && judged->ruling != LK__SENSELESS)
+    bool senseless = judged->ruling == LK__SENSELESS;
+    if (judged->ruling != LK__ANSWER && !senseless)
         return take_refusal(attempt, now_us, judged);
-    return leaving ? take_left(attempt) : take_asked(attempt, now_us);
+    if (leaving)
+        return lk__acquirefsm_left(a, now_us, request->epoch, senseless ? NULL : &request->answer);
+    return senseless ? lk__acquirefsm_answered(a, now_us, request->sent_us, NULL) : take_asked(attempt, now_us);
 }
 
 /* What came in since last time; false: nothing. */

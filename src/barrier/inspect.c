@@ -23,10 +23,9 @@ static int read_info(const struct lk__op *op, lk_barrierinfo_t *info)
     struct lk__replybuf buf;
     struct lk__barrier_info_reply reply;
     int rc = lk__object_ask(object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__barrier_info_read(&buf.reply, &reply))
-        rc = lk__call_garbled(object->what);
     if (rc != 0)
         return rc;
+    lk__barrier_info_read(&buf.reply, &reply);
     lk_barrierinfo_t found = { 0 };
     if (reply.verdict == LK__DONE) {
         found.parties = (unsigned)reply.parties_wanted;

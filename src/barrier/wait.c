@@ -50,9 +50,8 @@ static int look(const struct lk__op *op, union lk__seen *seen)
                              .command = &command,
                              .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__barrier_look_read(call.reply, &reply))
-        rc = lk__call_garbled(op->object->what);
     if (rc == 0) {
+        lk__barrier_look_read(call.reply, &reply);
         struct state state = { 0 };
         if (reply.verdict == LK__DONE)
             state = (struct state){ reply.generation, reply.first, reply.ended, reply.before, reply.broken == 1 };

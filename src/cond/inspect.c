@@ -20,10 +20,10 @@ static int read_info(const struct lk__op *op, lk_condinfo_t *info)
         return rc;
     const struct lk__command command = lk__cond_command(pair, &lk__lua_cond_info, NULL);
     rc = lk__object_ask(op->object, &command, NULL, lk__condbuf_reply(&buf));
-    if (rc == 0 && !lk__cond_info_read(&buf.reply, &reply))
-        rc = lk__call_garbled(op->object->what);
-    if (rc == 0)
+    if (rc == 0) {
+        lk__cond_info_read(&buf.reply, &reply);
         tell_info(info, &reply);
+    }
     lk__condpair_unref(pair);
     return rc;
 }

@@ -16,7 +16,9 @@ static int send_it(const struct lk__op *op, const struct lk__condpair *pair, boo
                                                .flags = pair->leave.flags | (all ? LK__COND_ALL : 0) };
     const struct lk__command command = lk__cond_command(pair, &lk__lua_cond_signal, &args);
     int rc = lk__object_ask(op->object, &command, NULL, lk__condbuf_reply(buf));
-    return rc == 0 && !lk__cond_signal_read(&buf->reply, reply) ? lk__call_garbled(op->object->what) : rc;
+    if (rc == 0)
+        lk__cond_signal_read(&buf->reply, reply);
+    return rc;
 }
 
 /* With the mutex that the server names, if it names another one. */

@@ -69,7 +69,9 @@ static int ask_page(struct asking *asking, struct lk__inspect_holders_reply *pag
                              .command = &command,
                              .reply = &asking->reply };
     int rc = lk__call_run(&call);
-    return rc == 0 && !lk__inspect_holders_read(&asking->reply, page) ? lk__call_garbled(call.what) : rc;
+    if (rc == 0)
+        lk__inspect_holders_read(&asking->reply, page);
+    return rc;
 }
 
 static void list_page(struct asking *asking, const struct lk__inspect_holders_reply *page)

@@ -184,11 +184,11 @@ static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found, un
         .node = &walk->client->node, .what = "lk_inspect_next", .command = &command, .reply = &walk->reply
     };
     int rc = lk__call_run(&call);
-    if (rc == 0 && (!lk__inspect_scan_read(&walk->reply, found) || strlen(found->next_cursor) >= CURSOR_MAX ||
-                    !is_readable(found->found)))
-        rc = lk__call_garbled(call.what);
     *epoch = call.epoch;
-    return rc;
+    if (rc != 0)
+        return rc;
+    lk__inspect_scan_read(&walk->reply, found);
+    return strlen(found->next_cursor) < CURSOR_MAX && is_readable(found->found) ? 0 : lk__call_garbled(call.what);
 }
 
 /* Another server answered than the one whose cursor it was given. */

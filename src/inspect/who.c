@@ -73,8 +73,7 @@ static int ask_with(struct lk__reply *reply, lk_client_t *client, const char *id
     int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    if (!lk__client_who_read(reply, &said))
-        return lk__call_garbled(call.what);
+    lk__client_who_read(reply, &said);
     if (said.verdict == LK__ABSENT)
         return lk__fail(ENOENT, "lk_inspect_who: the client of %.64s says nothing of itself, or is gone", id);
     return read_words(who, (char *)said.words)

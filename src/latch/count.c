@@ -123,8 +123,7 @@ static int ask(const struct lk__op *op, struct lk__latchstate *state)
     int rc = lk__object_ask(object, &command, NULL, lk__replybuf_reply(&buf));
     if (rc != 0)
         return rc;
-    if (!lk__latch_look_read(&buf.reply, &seen))
-        return lk__call_garbled(object->what);
+    lk__latch_look_read(&buf.reply, &seen);
     if (seen.left < 0 || seen.left > UINT_MAX)
         return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);
     *state = (struct lk__latchstate){ .count = seen.verdict == LK__ABSENT ? -1 : seen.left,

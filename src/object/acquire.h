@@ -57,7 +57,7 @@ struct lk__acquire {
 
     /* the commands */
     struct lk__command ask;
-    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
+    void (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* an answer to that */
     struct lk__command give_back;                                         /* of the hold, as what follows */
     const struct lk__script *renewal;
     const void *renewal_args;

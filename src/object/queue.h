@@ -25,7 +25,9 @@ int lk__queue_list(const char *function, struct lk__handle handle, const struct 
         const struct lk__##module##_queue_page_args args = { .first = first, .last = last };                           \
         const struct lk__command command = lk__object_command(object, &lk__lua_##module##_queue_page, &args);          \
         int rc = lk__object_ask(object, &command, NULL, reply);                                                        \
-        return rc == 0 && !lk__##module##_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;          \
+        if (rc == 0)                                                                                                   \
+            lk__##module##_queue_page_read(reply, page);                                                               \
+        return rc;                                                                                                     \
     }
 
 #endif

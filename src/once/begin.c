@@ -38,9 +38,8 @@ static int look(const struct lk__op *op, union lk__seen *seen)
     struct lk__replybuf buf;
     struct lk__once_look_reply reply;
     int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__once_look_read(&buf.reply, &reply))
-        rc = lk__call_garbled(op->object->what);
     if (rc == 0) {
+        lk__once_look_read(&buf.reply, &reply);
         const struct state state = { reply.verdict, reply.left_ms };
         memcpy(seen, &state, sizeof state);
     }

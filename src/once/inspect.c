@@ -17,10 +17,9 @@ static int ask_result(const struct lk__object *object, struct room *room, char *
     struct lk__once_result_reply reply;
     lk__reply_in(&room->reply, room->values, LK__REPLYBUF_VALUES, room->text, sizeof room->text);
     int rc = lk__object_ask(object, &command, NULL, &room->reply);
-    if (rc == 0 && !lk__once_result_read(&room->reply, &reply))
-        rc = lk__call_garbled(object->what);
     if (rc != 0)
         return rc;
+    lk__once_result_read(&room->reply, &reply);
     if (reply.verdict == LK__ABSENT)
         return lk__fail(ENOENT, "%s: is not done", object->what);
     size_t size = strlen(reply.result) + 1;
@@ -72,10 +71,9 @@ static int read_info(const struct lk__op *op, lk_onceinfo_t *info)
     struct lk__replybuf buf;
     struct lk__once_info_reply reply;
     int rc = lk__object_ask(object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__once_info_read(&buf.reply, &reply))
-        rc = lk__call_garbled(object->what);
     if (rc != 0)
         return rc;
+    lk__once_info_read(&buf.reply, &reply);
     lk_onceinfo_t found = { .done = reply.verdict == LK__DONE,
                             .running = reply.verdict == LK__TAKEN,
                             .remaining_ms = reply.left_ms,

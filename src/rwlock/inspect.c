@@ -25,10 +25,10 @@ static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
     struct lk__rwlock_info_reply reply;
     struct lk__replybuf buf;
     int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__rwlock_info_read(&buf.reply, &reply))
-        rc = lk__call_garbled(op->object->what);
-    if (rc == 0)
+    if (rc == 0) {
+        lk__rwlock_info_read(&buf.reply, &reply);
         tell_info(info, &reply);
+    }
     return rc;
 }
 

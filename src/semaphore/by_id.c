@@ -34,8 +34,9 @@ static int ask_server(const struct lk__semcall *call, const char *id, int64_t *l
     struct lk__replybuf buf;
     struct lk__semaphore_permit_check_reply told;
     int rc = lk__object_ask(call->op.object, &command, id, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__semaphore_permit_check_read(&buf.reply, &told))
-        rc = lk__call_garbled(call->what);
+    if (rc != 0)
+        return rc;
+    lk__semaphore_permit_check_read(&buf.reply, &told);
     if (rc == 0 && told.verdict == LK__GONE)
         rc = lk__sem_nopermit(call, id, told.ended == 1);
     if (rc == 0)
@@ -108,8 +109,9 @@ static int let_last(const struct lk__semcall *call, const char *id, int64_t leas
     struct lk__semaphore_permit_extend_reply told;
     struct lk__replybuf buf;
     int rc = lk__object_ask(call->op.object, &command, id, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__semaphore_permit_extend_read(&buf.reply, &told))
-        rc = lk__call_garbled(call->what);
+    if (rc != 0)
+        return rc;
+    lk__semaphore_permit_extend_read(&buf.reply, &told);
     if (rc == 0 && told.verdict == LK__LATE)
         rc = lk__late(call->op.object);
     if (rc == 0 && told.verdict == LK__GONE)

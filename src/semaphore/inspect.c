@@ -12,9 +12,8 @@ int lk__sem_count(const struct lk__semcall *call, struct lk__semcount *counted)
                               : lk__object_command(&sem->object, &lk__lua_semaphore_count, &args);
     struct lk__replybuf buf;
     int rc = lk__object_ask(&sem->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 &&
-        !(lk__sem_isleased(sem) ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(&buf.reply, counted))
-        rc = lk__call_garbled(call->what);
+    if (rc == 0)
+        (lk__sem_isleased(sem) ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(&buf.reply, counted);
     return rc;
 }
 

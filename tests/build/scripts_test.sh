@@ -59,7 +59,7 @@ END
     "$cc" "${flags[@]}" -c main.c -o main.o
     "$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o
     "$cc" "${flags[@]}" -c out/below/scripts.c -o below.o
-    printf 'int lk__answer_read, lk__reply_number, lk__reply_text;\n' >stubs.c
+    printf 'int lk__reply_number, lk__reply_text;\n' >stubs.c
     "$cc" main.o scripts.o below.o -x c stubs.c -o main
     ./main >said
     local file sum
@@ -256,7 +256,7 @@ int main(void)
     args.flags = LK__DEMO_ROBUST | LK__DEMO_FAIR;
     struct lk__demo_take_reply reply = { .verdict = LK__QUEUED, .server_us = 1, .token = 2, .n = 3, .left_ms = 4,
                                          .holder = "x", .list = 3, .list_count = 9 };
-    bool (*read)(const struct lk__reply *, struct lk__demo_take_reply *) = lk__demo_take_read;
+    void (*read)(const struct lk__reply *, struct lk__demo_take_reply *) = lk__demo_take_read;
     const struct lk__script *s = &lk__lua_demo_take;
     printf("keys %d: %u %u %u\n", s->keys, s->key_at[0], s->key_at[1], s->key_at[2]);
     for (int i = 0; i < s->arg_count; i++)
