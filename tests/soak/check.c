@@ -290,12 +290,13 @@ static int64_t counts(const struct group *group, bool certain, int64_t by_ns, co
     return count;
 }
 
-/* Before a count is set a countdown finds none, either. */
+/* Before a count is set a countdown finds none, either, and a wait with redisson=yes finds it open. */
 static bool says_open(const struct record *record, const struct record *set)
 {
+    bool is_set = record->invoke_ns > set->return_ns;
     return record->return_ns != 0 &&
-           ((record->op == OP_WAIT && record->code == 0) ||
-            (record->op == OP_COUNTDOWN && record->code == ENOENT && record->invoke_ns > set->return_ns));
+           ((record->op == OP_WAIT && record->code == 0 && (is_set || is_appearing(record->object))) ||
+            (record->op == OP_COUNTDOWN && record->code == ENOENT && is_set));
 }
 
 /* By when it was open for certain. */
