@@ -8,6 +8,8 @@
  */
 #include "subject.h"
 
+#include <string.h>
+
 enum { LEASE_MS = 1500 };
 
 #define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms"
@@ -16,7 +18,7 @@ enum { LEASE_MS = 1500 };
 struct findings {
     const struct subject_kind *kind;
     struct gate resumed, looked, close;
-    int remaining, give, again, take;
+    int remaining, token, nested, give, again, take;
     int64_t looked_for_ms, lost_events;
 };
 
@@ -32,6 +34,7 @@ static int hold_and_look(struct world *w, void *arg)
     struct findings *found = arg;
     lk_client_t *client = world_client(w, OPTIONS);
     int64_t left_ms;
+    uint64_t token;
     assert_lk(0, lk_client_addlistener(client, count_losses, found, NULL));
     struct subject *s = world_subject(w, client, found->kind, "thing");
     assert_lk(0, subject_take(s, 1000));
@@ -39,6 +42,8 @@ static int hold_and_look(struct world *w, void *arg)
     gate_pass(&found->resumed);
     int64_t began_ms = now_ms();
     found->remaining = subject_remaining(s, &left_ms);
+    found->token = found->kind->fenced ? found->kind->token(s, &token) : found->remaining;
+    found->nested = strstr(found->kind->name, "semaphore") == NULL ? subject_take(s, 0) : found->remaining;
     found->looked_for_ms = now_ms() - began_ms;
     found->give = subject_give(s);
     if (found->kind->leased)
@@ -64,6 +69,8 @@ static void a_holder_is_stopped(struct world *w, const struct subject_kind *kind
     world_cont(child);
     gate_pass(&found->looked);
     assert_int_equal(kind->leased ? ESTALE : 0, found->remaining);
+    assert_int_equal(found->remaining, found->token);
+    assert_int_equal(found->remaining, found->nested);
     assert_between(found->looked_for_ms, 0, SLACK_MS);
     assert_int_equal(kind->leased ? ESTALE : 0, found->give);
     assert_int_equal(kind->leased ? EPERM : 0, found->again);
@@ -73,8 +80,10 @@ static void a_holder_is_stopped(struct world *w, const struct subject_kind *kind
     assert_int_equal(0, world_wait(w, child));
     assert_int_equal(kind->leased, found->lost_events);
     assert_int_equal(kind->leased, subject_held(w, keeper));
-    if (kind->leased)
+    if (kind->leased) {
+        assert_lk(0, subject_check(keeper));
         assert_lk(0, subject_give(keeper));
+    }
 }
 
 static int wait_and_give(struct world *w, void *arg)

@@ -33,14 +33,6 @@ static int take_and_give_later(void *arg)
     return rc != 0 ? rc : subject_give(giver->subject);
 }
 
-static uint64_t token_of(struct subject *s)
-{
-    uint64_t token = 0;
-    if (s->kind->fenced)
-        assert_lk(0, s->kind->token(s, &token));
-    return token;
-}
-
 /* Told at the first attempt that nothing could be sent; then the library goes on, or it is the caller's to repeat. */
 static void settle_given(struct world *w, struct subject *given, int code)
 {
@@ -64,7 +56,7 @@ static void restarted(struct world *w, const struct subject_kind *kind)
     giver.subject = world_subject(w, one, kind, "given");
     struct news *n = news_of(w, one, "held");
     assert_lk(0, subject_take(held, PATIENT_MS));
-    uint64_t token = token_of(held);
+    uint64_t token = subject_token(held);
     assert_lk(0, subject_take(kept, PATIENT_MS));
     worker_start(&giving, take_and_give_later, &giver);
     gate_pass(&giver.taken);
@@ -86,7 +78,7 @@ static void restarted(struct world *w, const struct subject_kind *kind)
     assert_lk(0, subject_give(kept));
     assert_int_equal(0, worker_join(&waiting));
     assert_between(now_ms() - began_ms, 0, WAKES_MS + 4 * SLACK_MS);
-    assert_true(token_of(held) == token);
+    assert_true(subject_token(held) == token);
     assert_lk(0, subject_give(held));
     assert_int_equal(0, news(n, LK_EVENT_LOST));
     assert_int_equal(news(n, LK_EVENT_AT_RISK), news(n, LK_EVENT_RECOVERED));
@@ -95,7 +87,7 @@ static void restarted(struct world *w, const struct subject_kind *kind)
         assert_int_equal(0, subject_held(w, all[i]));
         assert_int_equal(0, subject_queued(w, all[i]));
         assert_lk(0, subject_take(all[i], PATIENT_MS));
-        assert_true(!kind->fenced || i != 0 || token_of(all[i]) > token);
+        assert_true(!kind->fenced || i != 0 || subject_token(all[i]) > token);
         assert_lk(0, subject_give(all[i]));
     }
 }

@@ -32,17 +32,6 @@ static int wait_for_it(void *arg)
     return subject_take(arg, PATIENT_MS);
 }
 
-/* Who was refused may not have got out of the queue, as the script stops at the key: its place has an end. */
-static void forget_the_queue(struct world *w)
-{
-    static const char script[] = "local kept = 0 "
-                                 "for _, prefix in ipairs({ 'latchkey:queue:*', 'latchkey:alive:*' }) do "
-                                 "for _, key in ipairs(redis.call('KEYS', prefix)) do "
-                                 "if redis.call('PTTL', key) < 0 then kept = kept + 1 end redis.call('DEL', key) "
-                                 "end end return kept";
-    assert_int_equal(0, world_int(w, "EVAL %s 0", script));
-}
-
 static void refused(struct subject *s, int64_t timeout_ms)
 {
     int64_t began_ms = now_ms();
@@ -106,7 +95,7 @@ static void what_is_not_ours_is_left_alone(struct world *w, const struct subject
         close_client(other);
         assert_untouched(w, key);
         world_redis(w, "DEL %s", key);
-        forget_the_queue(w);
+        subject_forget_queues(w); /* who was refused may not have got out, as the script stops at the key */
     }
 }
 

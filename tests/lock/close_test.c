@@ -47,35 +47,6 @@ static void close_releases_every_hold(struct world *w)
     assert_lk(ECANCELED, lk_mutex_token(orders, &token));
 }
 
-static int lock(int index, void *arg)
-{
-    (void)index;
-    return lk_mutex_lock(arg);
-}
-
-static int wait_in_eight_threads(void *arg)
-{
-    return run_threads(8, lock, arg);
-}
-
-/* Threads that wait are told so and come back; their entries leave the queue. */
-static void close_ends_every_wait(struct world *w)
-{
-    struct worker waiters;
-    open_orders(w, "");
-    world_redis(w, "HSET orders somebody:1 1");
-    worker_start(&waiters, wait_in_eight_threads, orders);
-    eventually(world_queued(w, "orders") >= 1, 5000);
-    sleep_ms(50);
-    int64_t began_ms = now_ms();
-    assert_lk(0, close_by_hand(w, client));
-    assert_lk(ECANCELED, worker_join(&waiters));
-    assert_between(now_ms() - began_ms, 0, 1000 + SLACK_MS);
-    assert_int_equal(0, world_queued(w, "orders"));
-    world_close(w, orders);
-    world_redis(w, "DEL orders");
-}
-
 /* A client that was never used, and none at all. */
 static void there_may_be_nothing_to_close(struct world *w)
 {
@@ -156,6 +127,6 @@ static void a_hundred_opens_and_closes_leave_no_descriptor(struct world *w)
 
 int main(void)
 {
-    return world_run(close_releases_every_hold, close_ends_every_wait, there_may_be_nothing_to_close,
-                     close_with_a_hundred_requests_in_flight, a_hundred_opens_and_closes_leave_no_descriptor);
+    return world_run(close_releases_every_hold, there_may_be_nothing_to_close, close_with_a_hundred_requests_in_flight,
+                     a_hundred_opens_and_closes_leave_no_descriptor);
 }

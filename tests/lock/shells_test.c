@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shells_test.c - several objects of one name in a process are one mutex
+ * shells_test.c - several objects of one name and client are one mutex; other clients and names are apart
  *
  * labels: threads memory
  */
@@ -97,9 +97,43 @@ static void destroying_one_leaves_the_other(struct world *w)
     one = world_mutex(w, client, "orders", NULL);
 }
 
+/* Another client is somebody else, even in the same thread. */
+static void another_client_is_somebody_else(struct world *w)
+{
+    open_both(w);
+    lk_mutex_t *same_name = world_mutex(w, world_client(w, ""), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(one));
+    assert_lk(EBUSY, lk_mutex_trylock(same_name));
+    assert_lk(EPERM, lk_mutex_unlock(same_name));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(same_name, 30));
+    assert_lk(0, lk_mutex_unlock(one));
+    assert_lk(0, lk_mutex_trylock(same_name));
+    assert_lk(EBUSY, lk_mutex_trylock(one));
+    assert_lk(0, lk_mutex_unlock(same_name));
+}
+
+/* Two mutexes of one thread do not mix. */
+static void holds_of_different_names_are_apart(struct world *w)
+{
+    uint64_t token, other;
+    open_both(w);
+    lk_mutex_t *stock = world_mutex(w, client, "stock", NULL);
+    assert_lk(0, lk_mutex_lock(one));
+    assert_lk(EPERM, lk_mutex_unlock(stock));
+    assert_lk(0, lk_mutex_lock(stock));
+    assert_lk(0, lk_mutex_token(one, &token));
+    assert_lk(0, lk_mutex_unlock(stock));
+    assert_lk(0, lk_mutex_token(one, &other));
+    assert_true(token == other);
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_false(world_exists(w, "stock"));
+    assert_lk(0, lk_mutex_unlock(one));
+}
+
 int main(void)
 {
     return world_run(two_of_one_name_share_the_hold, attributes_of_the_name_must_agree,
                      attributes_that_mean_nothing_are_refused, what_is_in_use_is_not_destroyed,
-                     destroying_one_leaves_the_other);
+                     destroying_one_leaves_the_other, another_client_is_somebody_else,
+                     holds_of_different_names_are_apart);
 }

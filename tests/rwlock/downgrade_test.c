@@ -154,9 +154,79 @@ static void there_is_no_gap(struct world *w)
     assert_int_equal(0, worker_join(&crowd));
 }
 
+/* With faults between its steps nobody notices it. */
+static void it_goes_on_when_connections_end(struct world *w)
+{
+    open_both(w, "lease=3s&command_timeout=980ms");
+    for (int i = 0; i < WORLD_BLOWS; i++) {
+        assert_lk(0, lk_rwlock_wrlock(config));
+        world_blow(w, i);
+        assert_lk(0, lk_rwlock_downgrade(config));
+        world_blow(w, i);
+        assert_lk(0, lk_rwlock_rdlock(same_name));
+        sleep_ms(1100); /* a renewal */
+        world_blow(w, i);
+        assert_lk(0, lk_rwlock_unlock(config));
+        assert_lk(0, lk_rwlock_unlock(same_name));
+        assert_false(world_exists(w, "latchkey:rw:{config}"));
+    }
+}
+
+/* A full server takes no new holders, but its writer goes down, and hands over to those who wait. */
+static void a_full_server_serves_its_writer(struct world *w)
+{
+    struct worker readers[2];
+    open_both(w, "lease=3s");
+    assert_lk(0, lk_rwlock_wrlock(config));
+    worker_start(&readers[0], read_once, same_name);
+    worker_start(&readers[1], read_once, config);
+    eventually(world_rwqueued(w, "config") == 2, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 5000); /* asking again would need memory */
+    world_redis(w, "CONFIG SET maxmemory-policy noeviction");
+    world_redis(w, "CONFIG SET maxmemory 1");
+    assert_lk(EBUSY, lk_rwlock_trywrlock(same_name));
+    assert_lk(0, lk_rwlock_downgrade(config));
+    assert_int_equal(0, worker_join(&readers[0]));
+    assert_int_equal(0, worker_join(&readers[1]));
+    assert_lk(ENOSPC, lk_rwlock_tryrdlock(same_name));
+    assert_lk(0, lk_rwlock_unlock(config));
+    world_redis(w, "CONFIG SET maxmemory 0");
+}
+
+/* What is not a lock of ours stays what it is. */
+static void a_key_of_another_type_is_left_alone(struct world *w)
+{
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    open_both(w, "lease=3s");
+    world_redis(w, "SET latchkey:rw:{config} text");
+    assert_lk(EPROTO, lk_rwlock_info(config, &info));
+    assert_lk(EPROTO, lk_rwlock_forceunlock(config));
+    assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
+    world_redis(w, "DEL latchkey:rw:{config}");
+}
+
+/* Without pub/sub it is slower, and otherwise the same. */
+static void polling_works_as_well(struct world *w)
+{
+    struct worker readers[2], writer;
+    open_both(w, "pubsub=no&poll=100ms");
+    assert_lk(0, lk_rwlock_wrlock(config));
+    worker_start(&readers[0], read_once, same_name);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
+    worker_start(&readers[1], read_once, same_name); /* at the same place, or behind the writer */
+    worker_start(&writer, write_once, same_name);
+    eventually(world_rwqueued(w, "config") >= 2, 5000);
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_int_equal(0, worker_join(&readers[0]));
+    assert_int_equal(0, worker_join(&readers[1]));
+    assert_int_equal(0, worker_join(&writer));
+}
+
 int main(void)
 {
     return world_run(waiting_readers_come_in_up_to_the_next_writer, nested_levels_become_reading,
                      it_is_renewed_afterwards, a_lost_writer_cannot_go_down, an_unknown_outcome_counts_as_reading,
-                     there_is_no_gap);
+                     there_is_no_gap,
+                     it_goes_on_when_connections_end, a_full_server_serves_its_writer,
+                     a_key_of_another_type_is_left_alone, polling_works_as_well);
 }

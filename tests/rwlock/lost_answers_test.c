@@ -35,12 +35,6 @@ static void arm(enum proxy_fault fault)
     proxy_once(p, fault, 1, "{config}");
 }
 
-/* Likewise the next one in that mode: of the hold before, which had the other one, requests may still come. */
-static void arm_against(const char *mode, enum proxy_fault fault)
-{
-    proxy_once(p, fault, 1, mode);
-}
-
 static bool is_free(struct world *w)
 {
     return !world_exists(w, "latchkey:rw:{config}");
@@ -111,31 +105,7 @@ static void late_copies_leave_no_orphan(struct world *w)
     }
 }
 
-/* Without an answer in time the outcome is open; it is said, and cleaned up behind. */
-static void what_is_unknown_is_eio_and_ends(struct world *w)
-{
-    open_config(w);
-    for (int i = CUTS; i < FAULTS; i++) {
-        assert_lk(0, lk_rwlock_wrlock(config));
-        arm_against(":w\r\n", faults[i]);
-        assert_lk(EIO, lk_rwlock_unlock(config));
-        assert_lk(EPERM, lk_rwlock_unlock(config));
-        eventually(is_free(w), 2000);
-        proxy_release(p);
-        sleep_ms(50);
-        arm_against(":r\r\n", faults[i]);
-        assert_lk(EIO, lk_rwlock_tryrdlock(config));
-        assert_lk(EPERM, lk_rwlock_unlock(config));
-        eventually(is_free(w), 3000);
-        proxy_release(p);
-        sleep_ms(100);
-        eventually(is_free(w), 1000);
-    }
-    sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
-}
-
 int main(void)
 {
-    return world_run(a_lock_is_granted_once, downgrade_and_unlock_are_confirmed, late_copies_leave_no_orphan,
-                     what_is_unknown_is_eio_and_ends);
+    return world_run(a_lock_is_granted_once, downgrade_and_unlock_are_confirmed, late_copies_leave_no_orphan);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_test.c - read-write locks at file scope, also in a child of fork, and what an operator sees of them
+ * static_test.c - read-write locks at file scope, and what an operator sees of them
  *
  * labels: threads memory
  * simulated: yes
@@ -38,71 +38,6 @@ static void a_static_lock_just_works(struct world *w)
         zeroed.lk_name = "zeroed";
     }
     close_default();
-}
-
-static int child_of_a_writer(struct world *w, void *arg)
-{
-    uint64_t token;
-    (void)arg;
-    assert_lk(EPERM, lk_rwlock_unlock(&config));
-    assert_lk(EPERM, lk_rwlock_token(&config, &token));
-    assert_lk(EPERM, lk_rwlock_downgrade(&config));
-    assert_lk(EBUSY, lk_rwlock_tryrdlock(&config)); /* somebody else has it: the parent */
-    world_ready(w);
-    assert_lk(0, lk_rwlock_rdlockfor(&config, 10000));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_default();
-    return 0;
-}
-
-/* The child owns nothing of what its parent holds, and the parent does not notice it. */
-static void parent_and_child_are_two(struct world *w)
-{
-    if (THREAD_SANITIZED) /* it does not follow a fork out of a process with threads */
-        skip();
-    use_server(w);
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    pid_t child = world_fork(w, child_of_a_writer, NULL);
-    sleep_ms(1200); /* longer than the lease */
-    assert_lk(0, lk_rwlock_check(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    assert_int_equal(0, world_wait(w, child));
-    assert_lk(0, lk_rwlock_destroy(&config));
-    close_default();
-}
-
-struct inheritance {
-    lk_client_t *client;
-    lk_rwlock_t lock;
-};
-
-static int child_of_an_open_client(struct world *w, void *arg)
-{
-    struct inheritance *from = arg;
-    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
-    assert_lk(ECANCELED, lk_rwlock_rdlock(&from->lock));
-    assert_lk(ECANCELED, lk_rwlock_trywrlock(&from->lock));
-    assert_lk(ECANCELED, lk_rwlock_info(&from->lock, &info));
-    assert_lk(EPERM, lk_rwlock_unlock(&from->lock));
-    assert_lk(0, lk_rwlock_destroy(&from->lock));
-    assert_lk(0, lk_client_close(from->client));
-    world_ready(w);
-    return 0;
-}
-
-static void an_open_client_stays_with_the_parent(struct world *w)
-{
-    struct inheritance from;
-    if (THREAD_SANITIZED)
-        skip();
-    from.client = world_client(w, "");
-    assert_lk(0, lk_rwlock_init(&from.lock, from.client, "config", NULL));
-    assert_lk(0, lk_rwlock_rdlock(&from.lock));
-    assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
-    assert_lk(0, lk_rwlock_check(&from.lock));
-    assert_lk(0, lk_rwlock_unlock(&from.lock));
-    assert_lk(0, lk_rwlock_destroy(&from.lock));
-    world_close(w, from.client);
 }
 
 /* "Who has it, for how long, who waits?" */
@@ -205,7 +140,6 @@ static void statistics_count_it_as_what_it_is(struct world *w)
 
 int main(void)
 {
-    return world_run(a_static_lock_just_works, parent_and_child_are_two, an_open_client_stays_with_the_parent,
-                     info_tells_what_the_server_knows, forceunlock_robs_all_who_hold_it,
+    return world_run(a_static_lock_just_works, info_tells_what_the_server_knows, forceunlock_robs_all_who_hold_it,
                      tokens_rise_over_the_kinds_of_a_name, statistics_count_it_as_what_it_is);
 }

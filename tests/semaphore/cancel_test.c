@@ -72,47 +72,6 @@ static void a_cancelled_waiter_leaves_nothing(struct world *w)
     }
 }
 
-static void *take_and_give(void *arg)
-{
-    (void)arg;
-    for (;;) {
-        if (lk_sem_wait(pool) != 0)
-            return NULL;
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-        if (lk_sem_post(pool) != 0)
-            return NULL;
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    }
-}
-
-/* At whatever moment it comes: every permit is there afterwards. */
-static void a_cancellation_at_any_moment_loses_no_permit(struct world *w)
-{
-    for (int leased = 0; leased < 2; leased++) {
-        pthread_t threads[6];
-        int value;
-        open_pool(w, leased);
-        assert_lk(0, lk_sem_trysetpermits(pool, 2));
-        for (int round = 0; round < 8; round++) {
-            for (int i = 0; i < 6; i++)
-                assert_int_equal(0, pthread_create(&threads[i], NULL, take_and_give, NULL));
-            sleep_ms(5 + 3 * round);
-            for (int i = 0; i < 6; i++)
-                assert_int_equal(0, pthread_cancel(threads[i]));
-            for (int i = 0; i < 6; i++) {
-                void *result;
-                assert_int_equal(0, pthread_join(threads[i], &result));
-                assert_ptr_equal(PTHREAD_CANCELED, result);
-            }
-        }
-        assert_int_equal(0, world_semqueued(w, "pool"));
-        assert_lk(0, lk_sem_getvalue(pool, &value));
-        assert_int_equal(2, value);
-        world_close(w, client);
-        world_redis(w, "FLUSHALL");
-    }
-}
-
 /* Nobody answers when it wants to leave: the thread ends in time, and what was on its way is given back later. */
 static void a_cancelled_waiter_without_an_answer_leaves_later(struct world *w)
 {
@@ -177,6 +136,6 @@ static void a_disabled_cancellation_waits(struct world *w)
 
 int main(void)
 {
-    return world_run(a_cancelled_waiter_leaves_nothing, a_cancellation_at_any_moment_loses_no_permit,
-                     a_cancelled_waiter_without_an_answer_leaves_later, a_disabled_cancellation_waits);
+    return world_run(a_cancelled_waiter_leaves_nothing, a_cancelled_waiter_without_an_answer_leaves_later,
+                     a_disabled_cancellation_waits);
 }

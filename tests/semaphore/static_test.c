@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_test.c - semaphores at file scope, names, fork, statistics
+ * static_test.c - semaphores at file scope, names, statistics
  *
  * labels: threads memory
  * simulated: yes
@@ -8,8 +8,6 @@
 #include "world.h"
 
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const lk_semattr_t with_leases = { .size = sizeof with_leases, .leased = 1 };
 static lk_sem_t pool = LK_SEM_INITIALIZER("pool", 2);
@@ -86,38 +84,6 @@ static void objects_of_one_name_are_apart(struct world *w)
     assert_lk(0, lk_client_close(client));
 }
 
-/* In the child of a fork a static one simply works, and owns nothing that the parent took. */
-static void a_forks_child_begins_anew(struct world *w)
-{
-    int status;
-    if (THREAD_SANITIZED)
-        skip(); /* it does not follow a fork out of a process with threads */
-    begin(w);
-    lk_client_t *client = world_open(w, "");
-    lk_sem_t opened;
-    assert_lk(0, lk_sem_init(&opened, client, "pool", 2, NULL));
-    assert_lk(0, lk_sem_wait(&opened));
-    assert_lk(0, lk_sem_wait(&workers));
-    world_rest();
-    pid_t pid = fork();
-    if (pid == 0) {
-        lk_client_t *mine;
-        bool good = lk_sem_wait(&opened) == ECANCELED && lk_sem_post(&opened) == ECANCELED &&
-                    lk_sem_post(&workers) == EPERM && lk_sem_wait(&workers) == 0 && lk_sem_post(&workers) == 0 &&
-                    lk_sem_wait(&pool) == 0 && lk_sem_trywait(&pool) == EAGAIN && lk_sem_post(&pool) == 0 &&
-                    lk_client_default(&mine) == 0 && lk_client_close(mine) == 0;
-        _exit(good ? 0 : 1);
-    }
-    assert_int_equal(pid, waitpid(pid, &status, 0));
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_lk(0, lk_sem_post(&workers));
-    assert_lk(0, lk_sem_post(&opened));
-    assert_int_equal(2, world_int(w, "GET pool"));
-    assert_lk(0, lk_sem_destroy(&opened));
-    assert_lk(0, lk_client_close(client));
-    end();
-}
-
 /* The statistics tell both kinds by name. */
 static void statistics_tell_the_kinds(struct world *w)
 {
@@ -142,5 +108,5 @@ static void statistics_tell_the_kinds(struct world *w)
 int main(void)
 {
     return world_run(an_initialiser_is_enough, a_bad_initialiser_is_told_at_first_use, objects_of_one_name_are_apart,
-                     a_forks_child_begins_anew, statistics_tell_the_kinds);
+                     statistics_tell_the_kinds);
 }

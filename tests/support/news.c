@@ -10,6 +10,7 @@ static void hear(const lk_event_t *event, void *arg)
     if (strcmp(event->name, n->name) != 0 || event->type > LK_EVENT_LOST)
         return;
     __atomic_store_n(&n->reason, event->reason, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&n->kind, event->kind, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&n->count[event->type], 1, __ATOMIC_SEQ_CST);
 }
 
@@ -34,4 +35,9 @@ int news(const struct news *n, int type)
 int news_reason(const struct news *n)
 {
     return __atomic_load_n(&n->reason, __ATOMIC_SEQ_CST);
+}
+
+int news_kind(const struct news *n)
+{
+    return __atomic_load_n(&n->kind, __ATOMIC_SEQ_CST);
 }

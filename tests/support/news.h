@@ -11,7 +11,7 @@
 struct news {
     const char *name; /* of the object, as the test gave it */
     int count[LK_EVENT_LOST + 1];
-    int reason; /* of the last event */
+    int reason, kind; /* of the last event */
 };
 
 /* Count the events of `name` from now on, until the client is closed. */
@@ -23,5 +23,6 @@ int news(const struct news *n, int type);
 
 /* Of the last one: LK_REASON_... */
 int news_reason(const struct news *n);
+int news_kind(const struct news *n); /* LK_KIND_... */
 
 #endif

@@ -195,14 +195,6 @@ static void leave(struct stage *s)
         assert_lk(0, subject_destroy(all[i]));
 }
 
-static uint64_t token_of(struct subject *subject)
-{
-    uint64_t token = 0;
-    if (subject->kind->fenced)
-        assert_lk(0, subject->kind->token(subject, &token));
-    return token;
-}
-
 /* An acquire in flight: not before its limit, not later than it and one command timeout. */
 static void try_in_vain(struct subject *subject, int64_t timeout_ms, int64_t command_ms)
 {
@@ -210,6 +202,8 @@ static void try_in_vain(struct subject *subject, int64_t timeout_ms, int64_t com
     int64_t began_ms = now_ms();
     keep_words(&refusal, subject_take(subject, timeout_ms), began_ms);
     assert_refused(&refusal, present->ends_tries || present->unsure ? 0 : timeout_ms, timeout_ms + command_ms);
+    if (subject->kind->leased)
+        assert_lk(EPERM, subject_give(subject)); /* whatever the server may have done */
 }
 
 /* A release in flight returns within one command timeout; returns its code. */
@@ -243,7 +237,7 @@ static void survive(struct world *w, const struct subject_kind *kind)
     static struct waiter patient, called;
     int64_t left_ms;
     enter(&s, w, kind, short_times);
-    uint64_t token = token_of(&s.held);
+    uint64_t token = subject_token(&s.held);
     begin_waiting(&patient, &s.patient, PATIENT_MS);
     eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
 
@@ -277,7 +271,7 @@ static void survive(struct world *w, const struct subject_kind *kind)
     eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
 
     assert_lk(0, subject_remaining(&s.held, &left_ms));
-    assert_that(token_of(&s.held) == token);
+    assert_that(subject_token(&s.held) == token);
     assert_gives_back(&s.held);
     assert_same(kind->leased, news(&s.news, LK_EVENT_AT_RISK));
     assert_same(kind->leased, news(&s.news, LK_EVENT_RECOVERED));
@@ -289,11 +283,14 @@ static void survive(struct world *w, const struct subject_kind *kind)
 static void learn_of_the_loss(struct stage *s, int64_t least_ms, int64_t began_ms)
 {
     int64_t left_ms;
+    uint64_t token;
     eventually(news(&s->news, LK_EVENT_LOST) == 1, LONG_LEASE_MS + LATE_MS);
     assert_between(now_ms() - began_ms, least_ms, LONG_LEASE_MS + LATE_MS);
     assert_same(LK_REASON_EXPIRED, news_reason(&s->news));
     int64_t asked_ms = now_ms();
     assert_lk(ESTALE, subject_remaining(&s->held, &left_ms));
+    if (s->held.kind->fenced)
+        assert_lk(ESTALE, s->held.kind->token(&s->held, &token));
     assert_lk(ESTALE, subject_give(&s->held));
     assert_lk(EPERM, subject_give(&s->held));
     assert_between(now_ms() - asked_ms, 0, LATE_MS);
@@ -316,7 +313,7 @@ static void outlive(struct world *w, const struct subject_kind *kind)
     static struct waiter hurried, patient;
     int64_t left_ms;
     enter(&s, w, kind, long_times);
-    uint64_t token = token_of(&s.held);
+    uint64_t token = subject_token(&s.held);
     begin_waiting(&patient, &s.patient, PATIENT_MS);
     eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
     int64_t waits_ms = now_ms();
@@ -355,7 +352,7 @@ static void outlive(struct world *w, const struct subject_kind *kind)
     assert_same(kind->leased, news(&s.news, LK_EVENT_LOST));
     assert_lk(0, subject_take(&s.held, PATIENT_MS));
     if (kind->fenced)
-        assert_that(token_of(&s.held) > token);
+        assert_that(subject_token(&s.held) > token);
     assert_gives_back(&s.held);
     leave(&s);
 }

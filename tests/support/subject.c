@@ -230,29 +230,29 @@ static int sem_token(struct subject *s, uint64_t *token)
 
 const struct subject_kind subject_kinds[] = {
     { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex, mutex_token,
-      queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
+      queue_mutex, LK_WANTS_LOCK, LK_KIND_MUTEX, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
     { "fair mutex", true, true, init_fair_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex,
-      mutex_token, queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
+      mutex_token, queue_mutex, LK_WANTS_LOCK, LK_KIND_MUTEX, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
     { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock,
-      rwlock_token, queue_rwlock, LK_WANTS_WRITE, destroy_rwlock, AHEAD("latchkey:rw:{"),
+      rwlock_token, queue_rwlock, LK_WANTS_WRITE, LK_KIND_RWLOCK, destroy_rwlock, AHEAD("latchkey:rw:{"),
       RW_QUEUED },
     { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock, NULL,
-      queue_rwlock, LK_WANTS_READ, destroy_rwlock, AHEAD("latchkey:rw:{"),
+      queue_rwlock, LK_WANTS_READ, LK_KIND_RWLOCK, destroy_rwlock, AHEAD("latchkey:rw:{"),
       RW_QUEUED },
     { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, queue_sem, LK_WANTS_PERMITS,
-      destroy_sem, "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
+      LK_KIND_SEM, destroy_sem, "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
       "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },
     { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, check_sem, extend_sem,
-      sem_token, queue_sem, LK_WANTS_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
+      sem_token, queue_sem, LK_WANTS_PERMITS, LK_KIND_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
       "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
     { 0 },
 };
 
 const struct subject_kind subject_run_kind = {
     "run", true, true, init_run, take_run, give_run, run_remaining, check_run, NULL, run_token,
-    NULL, 0, destroy_run, "return redis.call('EXISTS', 'latchkey:run:{' .. KEYS[1] .. '}')", NULL
+    NULL, 0, LK_KIND_ONCE, destroy_run, "return redis.call('EXISTS', 'latchkey:run:{' .. KEYS[1] .. '}')", NULL
 };
 
 void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
@@ -320,6 +320,14 @@ int subject_check(struct subject *s)
 int subject_extend(struct subject *s, int64_t lease_ms)
 {
     return s->kind->extend(s, lease_ms);
+}
+
+uint64_t subject_token(struct subject *s)
+{
+    uint64_t token = 0;
+    if (s->kind->fenced)
+        assert_lk(0, s->kind->token(s, &token));
+    return token;
 }
 
 int subject_queue(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count)
@@ -405,6 +413,16 @@ bool subject_listening(struct world *w, const struct subject *s)
             return false;
     }
     return true;
+}
+
+void subject_forget_queues(struct world *w)
+{
+    static const char script[] = "local kept = 0 "
+                                 "for _, prefix in ipairs({ 'latchkey:queue:*', 'latchkey:alive:*' }) do "
+                                 "for _, key in ipairs(redis.call('KEYS', prefix)) do "
+                                 "if redis.call('PTTL', key) < 0 then kept = kept + 1 end redis.call('DEL', key) "
+                                 "end end return kept";
+    assert_int_equal(0, world_int(w, "EVAL %s 0", script));
 }
 
 static void run_for(const struct subject_kind *kind, const char *server_args, subject_test_fn *body)

@@ -24,7 +24,8 @@ struct subject_kind {
     int (*extend)(struct subject *s, int64_t ms);     /* likewise */
     int (*token)(struct subject *s, uint64_t *token); /* NULL unless fenced */
     int (*queue)(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count); /* NULL: none */
-    int wants; /* what a waiter for it is said to want */
+    int wants;  /* what a waiter for it is said to want */
+    int number; /* LK_KIND_... */
     int (*destroy)(struct subject *s);
     const char *held;   /* scripts that count, with the name as KEYS[1]: holders at the server ... */
     const char *queued; /* ... and those who wait there; NULL: nobody queues */
@@ -65,6 +66,7 @@ int subject_give(struct subject *s);
 int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
 int subject_check(struct subject *s);
 int subject_extend(struct subject *s, int64_t lease_ms);
+uint64_t subject_token(struct subject *s); /* 0 unless it is fenced */
 int subject_queue(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count);
 int subject_destroy(struct subject *s);
 
@@ -94,6 +96,9 @@ int await_latch_patiently(void *latch);
 int64_t subject_held(struct world *w, const struct subject *s);
 int64_t subject_queued(struct world *w, const struct subject *s);
 bool subject_listening(struct world *w, const struct subject *s);  /* all who wait for it receive messages */
+
+/* Delete the queues, where some stand who died or were refused: each has an end. */
+void subject_forget_queues(struct world *w);
 
 /*
  * Run `body` for each kind, in a world of its own, begun with `server_args`. Prints the kind first, so
