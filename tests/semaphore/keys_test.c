@@ -5,95 +5,16 @@
  * labels: threads memory
  * simulated: yes
  */
-#include "world.h"
+#include "page.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { ROWS_MAX = 8 };
-
-/* A line of a table: "| `key` | type | content | time to live |". */
-struct row {
-    char key[64];  /* with NAME replaced */
-    char type[16]; /* as TYPE tells it */
-    bool lasts;    /* no time to live */
-    bool seen;
-};
-
-static struct row rows[ROWS_MAX];
-static int row_count;
+static struct page page;
 static lk_client_t *client, *other;
 static lk_sem_t *pool, *same;
 
-static char *read_docs(void)
-{
-    FILE *file = fopen(LK_SOURCE_DIR "/docs/keys.md", "r");
-    assert_non_null(file);
-    char *text = calloc(1, 65536);
-    assert_true(fread(text, 1, 65535, file) > 1000);
-    fclose(file);
-    return text;
-}
-
-static void read_row(char *line)
-{
-    struct row *row = &rows[row_count];
-    char *key = strtok(line, "|"), *type = strtok(NULL, "|");
-    strtok(NULL, "|");
-    char *lasts = strtok(NULL, "|");
-    assert_non_null(lasts);
-    char *name = strstr(key, "NAME");
-    assert_non_null(name);
-    int begin = (int)strcspn(key, "`") + 1;
-    snprintf(row->key, sizeof row->key, "%.*spool%.*s", (int)(name - key) - begin, key + begin,
-             (int)strcspn(name + 4, "`"), name + 4);
-    const char *types[] = { "string", "hash", "sorted set" }, *told[] = { "string", "hash", "zset" };
-    for (int i = 0; i < 3; i++)
-        if (strncmp(type + 1, types[i], strlen(types[i])) == 0)
-            strcpy(row->type, told[i]);
-    assert_true(row->type[0] != '\0');
-    row->lasts = strncmp(lasts, " none", 5) == 0;
-    row->seen = false;
-    row_count++;
-}
-
-/* The table of that section. */
-static void read_table(const char *title)
-{
-    char *docs = read_docs(), *section = strstr(docs, title);
-    assert_non_null(section);
-    row_count = 0;
-    char *end = strstr(section + 2, "\n## "), *saved;
-    *end = '\0';
-    for (char *line = strtok_r(section, "\n", &saved); line != NULL; line = strtok_r(NULL, "\n", &saved))
-        if (strncmp(line, "| `", 3) == 0)
-            read_row(line);
-    free(docs);
-    assert_true(row_count >= 6);
-}
-
-/* Each key there is stands in the table, with its type and its time to live. */
 static void compare(struct world *w, const char *when)
 {
-    char keys[1024], *saved;
-    snprintf(keys, sizeof keys, "%s", world_keys(w));
-    for (char *key = strtok_r(keys, " ", &saved); key != NULL; key = strtok_r(NULL, " ", &saved)) {
-        struct row *row = NULL;
-        for (int i = 0; i < row_count; i++)
-            if (strcmp(rows[i].key, key) == 0)
-                row = &rows[i];
-        if (row == NULL)
-            fail_msg("%s: %s is not in docs/keys.md", when, key);
-        row->seen = true;
-        const char *type = world_str(w, "TYPE %s", key);
-        if (strcmp(type, "none") == 0) /* gone meanwhile */
-            continue;
-        assert_string_equal(row->type, type);
-        int64_t left_ms = world_pttl(w, key);
-        if (left_ms != -2 && (left_ms == -1) != row->lasts)
-            fail_msg("%s: %s has %lld ms to live", when, key, (long long)left_ms);
-    }
+    print_message("             %s\n", when);
+    page_compare(w, &page, NULL);
 }
 
 static int wait_for_two(void *arg)
@@ -153,18 +74,11 @@ static void run_through(struct world *w, const lk_semattr_t *attr)
     world_close(w, client);
 }
 
-static void every_row_was_seen(void)
-{
-    for (int i = 0; i < row_count; i++)
-        if (!rows[i].seen && strstr(rows[i].key, ":users:") == NULL) /* semaphore/anonymous looks at those */
-            fail_msg("%s stands in docs/keys.md and was never there", rows[i].key);
-}
-
 static void a_counting_semaphores_keys(struct world *w)
 {
     unsigned taken;
     world_allow(w, "*pool*");
-    read_table("## Keys of a counting semaphore");
+    page_read(&page, "a counting semaphore", "pool", 0);
     struct child child = { NULL, world_shared(w, sizeof(struct gate)) };
     pid_t doomed = world_fork(w, wait_forever, &child);
     run_through(w, NULL);
@@ -179,7 +93,7 @@ static void a_counting_semaphores_keys(struct world *w)
     compare(w, "with a claim");
     world_kill(w, doomed);
     world_close(w, other);
-    every_row_was_seen();
+    page_was_seen(&page); /* semaphore/anonymous looks at the others */
 }
 
 static void a_leased_semaphores_keys(struct world *w)
@@ -187,14 +101,14 @@ static void a_leased_semaphores_keys(struct world *w)
     static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1, .lease_ms = 5000 };
     char id[LK_PERMIT_ID];
     world_allow(w, "*pool*");
-    read_table("## Keys of a leased semaphore");
+    page_read(&page, "a leased semaphore", "pool", 0);
     run_through(w, &leased);
     assert_lk(0, lk_sem_acquireid(same, 0, id));
     compare(w, "after acquireid");
     assert_true(world_int(w, "ZSCORE latchkey:permits:{pool} %s", id) > 0);
     assert_lk(0, lk_sem_releaseid(same, id));
     world_close(w, other);
-    every_row_was_seen();
+    page_was_seen(&page); /* semaphore/anonymous looks at the others */
 }
 
 int main(void)
