@@ -135,10 +135,7 @@ static void a_killed_user_leaves_nothing(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
-static int wait_here(void *arg)
-{
-    return lk_latch_waitfor(arg, 20000);
-}
+WORK(wait_here, arg, lk_latch_waitfor(arg, 20000))
 
 /* One that is gone is not made again: not by a count that is set, and who waits for one is told. */
 static void what_is_gone_stays_gone(struct world *w)
@@ -179,10 +176,7 @@ static void who_is_cut_off_is_told(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
-static int wait_for_it(void *l)
-{
-    return lk_latch_waitfor(l, 300);
-}
+WORK(wait_for_it, l, lk_latch_waitfor(l, 300))
 
 static int read_it(void *l)
 {
@@ -190,15 +184,8 @@ static int read_it(void *l)
     return lk_latch_getcount(l, &count);
 }
 
-static int count_it(void *l)
-{
-    return lk_latch_countdown(l);
-}
-
-static int delete_it(void *l)
-{
-    return lk_latch_delete(l);
-}
+WORK(count_it, l, lk_latch_countdown(l))
+WORK(delete_it, l, lk_latch_delete(l))
 
 /*
  * Likewise if the lease ends amid a call: the server knows the latch no more by then, which otherwise means that it is open. On

@@ -7,10 +7,7 @@
  */
 #include "proxy.h"
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_waitfor(arg, 4000);
-}
+WORK(wait_for_it, arg, lk_latch_waitfor(arg, 4000))
 
 /* The server hears of the subscription late, and the latch opens before: the message finds nobody. */
 static void an_opening_before_the_subscription_stands_is_seen(struct world *w)

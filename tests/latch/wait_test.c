@@ -207,10 +207,7 @@ static int wait_in_thread(int index, void *arg)
     return lk_latch_wait(arg);
 }
 
-static int wait_in_eight_threads(void *arg)
-{
-    return run_threads(8, wait_in_thread, arg);
-}
+WORK(wait_in_eight_threads, arg, run_threads(8, wait_in_thread, arg))
 
 /* Closing the client ends the waits of all its threads, with and without pub/sub, at once. */
 static void close_ends_every_wait(struct world *w)

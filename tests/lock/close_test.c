@@ -73,10 +73,7 @@ static int one_request(int index, void *arg)
     return lk_mutex_destroy(&m);
 }
 
-static int hundred_requests(void *arg)
-{
-    return run_threads(100, one_request, arg);
-}
+WORK(hundred_requests, arg, run_threads(100, one_request, arg))
 
 /* A hundred requests whose answers are still on their way: each caller hears something, nothing stays held. */
 static void close_with_a_hundred_requests_in_flight(struct world *w)
@@ -118,8 +115,7 @@ static void a_hundred_opens_and_closes_leave_no_descriptor(struct world *w)
     int before = count_descriptors();
     for (int i = 0; i < 100; i++) {
         open_orders(w, "lease=5s");
-        assert_lk(0, lk_mutex_lock(orders));
-        assert_lk(0, lk_mutex_unlock(orders));
+        assert_lk(0, lock_and_unlock(orders));
         world_close(w, client);
     }
     assert_int_equal(before, count_descriptors());

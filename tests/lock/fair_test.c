@@ -175,11 +175,7 @@ static int wait_in_vain(struct world *w, void *arg)
     return rc != 0 ? rc : 1; /* 1: it ends as it is, holding it */
 }
 
-static int outlive_the_dead(void *arg)
-{
-    int rc = lk_mutex_lockfor(arg, OUTLIVE_MS);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
+VISIT(outlive_the_dead, arg, lk_mutex_lockfor(arg, OUTLIVE_MS), lk_mutex_unlock(arg))
 
 /*
  * Ten dead waiters in front cost the living one no delay each: their processes are gone, so the server skips them, long
@@ -243,10 +239,7 @@ static void the_queue_can_be_looked_at(struct world *w)
     }
 }
 
-static int lock_briefly(void *arg)
-{
-    return lk_mutex_lockfor(arg, 1000);
-}
+WORK(lock_briefly, arg, lk_mutex_lockfor(arg, 1000))
 
 /* One that gives up, in the middle of the queue, is passed over and leaves nothing behind. */
 static void who_gives_up_is_passed_over(struct world *w)

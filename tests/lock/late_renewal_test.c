@@ -168,8 +168,7 @@ static void what_comes_late_leaves_a_kept_name_alone(struct world *w)
         attr.min_hold_ms = least_ms[i];
         orders = world_mutex(w, client, "orders", &attr);
         proxy_once(p, PROXY_COPY_REQUEST, 1, "orders");
-        assert_lk(0, lk_mutex_lock(orders));
-        assert_lk(0, lk_mutex_unlock(orders));
+        assert_lk(0, lock_and_unlock(orders));
         assert_kept(w, world_pttl(w, "orders"));
         assert_lk(0, lk_mutex_lock(orders));
         assert_lk(0, lk_mutex_extend(orders, 6000)); /* so it is renewed in two seconds */

@@ -111,8 +111,7 @@ static void the_shortest_hold_outlives_the_unlock(struct world *w)
     int64_t began_ms = now_ms();
     attr.min_hold_ms = 2000;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
     assert_lk(EPERM, lk_mutex_unlock(orders));
     assert_lk(EBUSY, lk_mutex_trylock(same_name));
     assert_lk(EBUSY, lk_mutex_trylock(orders)); /* not even who had it */
@@ -172,8 +171,7 @@ static void a_handle_that_locks_again_keeps_the_name(struct world *w)
     int64_t began_ms = now_ms();
     assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < 2; i++) {
-        assert_lk(0, lk_mutex_lock(handles[i]));
-        assert_lk(0, lk_mutex_unlock(handles[i]));
+        assert_lk(0, lock_and_unlock(handles[i]));
         assert_between(world_pttl(w, "orders"), 3001, 6000);
     }
     assert_lk(0, lk_mutex_unlock(orders));
@@ -212,8 +210,7 @@ static void time_that_is_over_keeps_nothing(struct world *w)
     lk_mutex_t *again = world_mutex(w, client, "orders", &kept);
     assert_lk(0, lk_mutex_lock(orders));
     sleep_ms(150);
-    assert_lk(0, lk_mutex_lock(again));
-    assert_lk(0, lk_mutex_unlock(again));
+    assert_lk(0, lock_and_unlock(again));
     assert_lk(0, lk_mutex_unlock(orders));
     assert_false(world_exists(w, "orders"));
 }

@@ -7,11 +7,7 @@
  */
 #include "proxy.h"
 
-static int wait_for_it(void *arg)
-{
-    int rc = lk_mutex_lockfor(arg, 8000);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
+VISIT(wait_for_it, arg, lk_mutex_lockfor(arg, 8000), lk_mutex_unlock(arg))
 
 /* The subscription connection is lost, and the mutex is unlocked while the next one is being made. */
 static void an_unlock_without_a_listener_is_seen(struct world *w)

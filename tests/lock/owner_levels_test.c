@@ -31,17 +31,8 @@ static int lock_within(int64_t timeout_ms)
     return lk_mutex_lockwith(orders, &how);
 }
 
-static int lock_patiently(void *arg)
-{
-    (void)arg;
-    return lock_within(10000);
-}
-
-static int unlock_it(void *arg)
-{
-    (void)arg;
-    return lk_mutex_unlockby(orders, owner);
-}
+WORK(lock_patiently, arg, lock_within(10000))
+WORK(unlock_it, arg, lk_mutex_unlockby(orders, owner))
 
 /* Levels are the owner's, whichever thread makes them and takes them back. */
 static void levels_are_counted_for_the_owner(struct world *w)
@@ -182,8 +173,7 @@ static void who_follows_a_dead_owner_is_told(struct world *w)
     assert_lk(0, lk_mutex_consistentby(orders, owner));
     assert_lk(EINVAL, lk_mutex_consistentby(orders, owner));
     assert_lk(0, in_thread(unlock_it, NULL));
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
     end();
 }
 

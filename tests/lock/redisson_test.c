@@ -106,8 +106,7 @@ static void our_unlock_is_published_for_java(struct world *w)
     open_orders(w, "");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
     assert_null(world_message(w, 50)); /* not yet free */
     assert_lk(0, lk_mutex_unlock(orders));
     expect_message(w);
@@ -212,14 +211,12 @@ static void java_has_turns_beside_one_of_ours(struct world *w)
     }
     world_subscribe(w, CHANNEL);
     for (int i = 0; i < RELEASES_MAX && turns < ENOUGH; i++) {
-        assert_lk(0, lk_mutex_lock(orders));
-        assert_lk(0, lk_mutex_unlock(orders));
+        assert_lk(0, lock_and_unlock(orders));
         turns += lk_mutex_trylock(orders) == EBUSY || lk_mutex_unlock(orders) != 0;
     }
     assert_int_equal(ENOUGH, turns);
     assert_int_not_equal(-1, world_pttl(w, "latchkey:alive:mutex:{orders}")); /* it has an end */
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 static int64_t listeners(struct world *w, const char *channel)

@@ -53,8 +53,7 @@ static void after_a_dead_holder_it_says_so_until_repaired(struct world *w)
     assert_lk(0, lk_mutex_info(orders, &info));
     assert_int_equal(1, info.recoverable);
     assert_lk(0, lk_mutex_unlock(orders));
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 /* Every way to lock tells. */
@@ -96,8 +95,7 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     assert_int_equal(0, world_queued(w, "orders"));
 
     assert_lk(0, lk_mutex_forceunlock(orders)); /* an operator repaired it */
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 /* All who wait, and by themselves would ask late: those that the release tells tell the others. */
@@ -205,8 +203,7 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
     assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_consistent(orders));
     assert_lk(0, lk_mutex_unlock(orders));
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 /* An operator need not know that it is robust: its mark tells, also for those who wait already. */
@@ -227,8 +224,7 @@ static void taken_away_by_who_does_not_know_it_is_told(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(ENOTRECOVERABLE, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_forceunlock(same_name));
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 /* Repairing what is not broken is a mistake, as POSIX says. */

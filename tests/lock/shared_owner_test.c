@@ -33,10 +33,7 @@ static int lock_by(lk_mutex_t *m, lk_owner_t *owner, int64_t timeout_ms)
     return lk_mutex_lockwith(m, &how);
 }
 
-static int lock_orders(void *owner)
-{
-    return lock_by(orders, owner, 20000);
-}
+WORK(lock_orders, owner, lock_by(orders, owner, 20000))
 
 /* A lock that waits for somebody else keeps no call of its owner waiting, but one that locks the same mutex. */
 static void a_waiting_call_is_in_nobody_s_way(struct world *w)

@@ -11,8 +11,7 @@ static lk_mutex_t *orders;
 
 static void pair(void)
 {
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lock_and_unlock(orders));
 }
 
 /* What the server reads for a pair, without what now and then comes beside it. */

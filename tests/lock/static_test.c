@@ -48,8 +48,7 @@ static void a_destroyed_static_mutex_begins_anew(struct world *w)
 {
     use_server(w);
     for (int i = 0; i < 3; i++) {
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lock_and_unlock(&orders));
         assert_lk(0, lk_mutex_destroy(&orders));
         if (i == 1)
             close_default();
@@ -101,8 +100,7 @@ static void the_first_failure_is_not_the_last_word(struct world *w)
     assert_between(now_ms() - began_ms, 0, 5000 / 3 + SLACK_MS);
     assert_non_null(strstr(lk_errortext(), w->socket));
     world_restart_server(w);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lock_and_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));
     close_default();
 }

@@ -25,10 +25,7 @@ static void open_both(struct world *w, const char *options, const lk_mutexattr_t
     assert_lk(0, lk_multi_addmutex(s, a));
 }
 
-static int lock_all(void *arg)
-{
-    return lk_multi_lockfor(arg, 20000);
-}
+WORK(lock_all, arg, lk_multi_lockfor(arg, 20000))
 
 /* --- lost -------------------------------------------------------------------------------------------------------------- */
 
@@ -132,8 +129,7 @@ static void what_is_not_recoverable_leaves_nothing(struct world *w)
     assert_non_null(strstr(lk_errortext(), "mutex a"));
     assert_int_equal(-1, world_holds(w, "b"));
     assert_lk(0, lk_mutex_forceunlock(a));
-    assert_lk(0, lk_mutex_lock(a));
-    assert_lk(0, lk_mutex_unlock(a));
+    assert_lk(0, lock_and_unlock(a));
 }
 
 /* --- unknown ----------------------------------------------------------------------------------------------------------- */

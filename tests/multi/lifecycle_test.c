@@ -112,10 +112,7 @@ static int lock_until_closed(int index, void *arg)
     return lk_multi_destroy(&s) == 0 && told ? 0 : rc;
 }
 
-static int lock_all_until_closed(void *arg)
-{
-    return run_threads(INSIDE, lock_until_closed, arg);
-}
+WORK(lock_all_until_closed, arg, run_threads(INSIDE, lock_until_closed, arg))
 
 static void a_close_ends_all_who_are_inside(struct world *w)
 {

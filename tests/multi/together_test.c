@@ -42,16 +42,8 @@ static bool has_none(struct world *w)
            world_rwholds(w, "d") == 0;
 }
 
-static int try_all(void *arg)
-{
-    return lk_multi_trylock(arg);
-}
-
-static int read_d(void *arg)
-{
-    int rc = lk_rwlock_tryrdlock(arg);
-    return rc != 0 ? rc : lk_rwlock_unlock(arg);
-}
+WORK(try_all, arg, lk_multi_trylock(arg))
+VISIT(read_d, arg, lk_rwlock_tryrdlock(arg), lk_rwlock_unlock(arg))
 
 static void all_are_taken_and_given_back(struct world *w)
 {

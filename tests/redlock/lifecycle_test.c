@@ -162,10 +162,7 @@ static int lock_until_closed(int index, void *arg)
     return lk_redlock_destroy(&r) == 0 && told ? 0 : rc;
 }
 
-static int lock_all_until_closed(void *arg)
-{
-    return run_threads(INSIDE, lock_until_closed, arg);
-}
+WORK(lock_all_until_closed, arg, run_threads(INSIDE, lock_until_closed, arg))
 
 static void a_close_ends_all_who_are_inside(struct world *w)
 {
@@ -209,10 +206,7 @@ static void a_close_knows_that_all_is_given_back(struct world *w)
     assert_between(now_ms() - began_ms, 0, 2 * 1500 + SLACK_MS);
 }
 
-static int lock_patiently(void *redlock)
-{
-    return lk_redlock_lockfor(redlock, WITHIN_MS);
-}
+WORK(lock_patiently, redlock, lk_redlock_lockfor(redlock, WITHIN_MS))
 
 /* Who waits has it in use. */
 static void nothing_is_destroyed_under_a_waiter(struct world *w)
@@ -312,10 +306,7 @@ static void a_client_has_its_descriptors_or_is_refused(struct world *w)
 /* --- a thread that stands still -------------------------------------------------------------------------------------------- */
 
 /* However long it takes until it stands still, on a busy machine. */
-static int lock_at_last(void *redlock)
-{
-    return lk_redlock_lockfor(redlock, 3 * WITHIN_MS);
-}
+WORK(lock_at_last, redlock, lk_redlock_lockfor(redlock, 3 * WITHIN_MS))
 
 /* In the middle of a round, or between two: others of that client lock and unlock, and it gets its turn later. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)

@@ -282,10 +282,7 @@ static void a_child_has_nothing_of_it(struct world *w)
 }
 
 /* Who waits is woken by a close of its client. */
-static int lock_patiently(void *redlock)
-{
-    return lk_redlock_lockfor(redlock, 30000);
-}
+WORK(lock_patiently, redlock, lk_redlock_lockfor(redlock, 30000))
 
 static void a_close_ends_a_wait(struct world *w)
 {

@@ -107,8 +107,7 @@ static void an_unknown_outcome_counts_as_reading(struct world *w)
     assert_lk(EDEADLK, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_check(config));
     assert_lk(0, lk_rwlock_unlock(config));
-    assert_lk(0, lk_rwlock_wrlock(same_name));
-    assert_lk(0, lk_rwlock_unlock(same_name));
+    assert_lk(0, write_once(same_name));
 }
 
 static struct gate stop;
@@ -128,10 +127,7 @@ static int write_again_and_again(int index, void *arg)
     return 0;
 }
 
-static int writers(void *arg)
-{
-    return run_threads(3, write_again_and_again, arg);
-}
+WORK(writers, arg, run_threads(3, write_again_and_again, arg))
 
 /* With writers waiting at each moment, none comes in between the change and the reading of it. */
 static void there_is_no_gap(struct world *w)

@@ -154,10 +154,7 @@ static void writers_first(struct world *w)
 }
 
 /* A writer that gives up stands in nobody's way any more. */
-static int write_for_a_while(void *rw)
-{
-    return lk_rwlock_wrlockfor(rw, 1000);
-}
+WORK(write_for_a_while, rw, lk_rwlock_wrlockfor(rw, 1000))
 
 static void who_gives_up_lets_the_others_pass(struct world *w)
 {
@@ -300,10 +297,7 @@ static int come_and_go(int index, void *arg)
     return 0;
 }
 
-static int crowd(void *arg)
-{
-    return run_threads(8, come_and_go, arg);
-}
+WORK(crowd, arg, run_threads(8, come_and_go, arg))
 
 /* Seven that come again and again, and always overlap, against one: it gets in all the time. */
 static void neither_side_starves(struct world *w)

@@ -42,20 +42,9 @@ static int write_by(lk_owner_t *by, int64_t timeout_ms)
     return lk_rwlock_wrlockwith(rates, &how);
 }
 
-static int write_patiently(void *by)
-{
-    return write_by(by, 10000);
-}
-
-static int unlock_it(void *by)
-{
-    return lk_rwlock_unlockby(rates, by);
-}
-
-static int downgrade(void *by)
-{
-    return lk_rwlock_downgradeby(rates, by);
-}
+WORK(write_patiently, by, write_by(by, 10000))
+WORK(unlock_it, by, lk_rwlock_unlockby(rates, by))
+WORK(downgrade, by, lk_rwlock_downgradeby(rates, by))
 
 /* Two owners may read at once, and one of them writes when the other is gone; threads do not matter. */
 static void owners_read_together_and_write_alone(struct world *w)

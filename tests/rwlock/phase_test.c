@@ -164,10 +164,7 @@ static void a_reader_waits_for_one_writer(struct world *w)
     }
 }
 
-static int write_for_a_while(void *rw)
-{
-    return lk_rwlock_wrlockfor(rw, 1500);
-}
+WORK(write_for_a_while, rw, lk_rwlock_wrlockfor(rw, 1500))
 
 /* A writer that gives up stands in nobody's way any more. */
 static void who_gives_up_lets_the_others_pass(struct world *w)
@@ -264,10 +261,7 @@ static int read_briefly(int index, void *arg)
     return rc != 0 ? rc : lk_rwlock_unlock(arg);
 }
 
-static int many_read(void *arg)
-{
-    return run_threads(12, read_briefly, arg);
-}
+WORK(many_read, arg, run_threads(12, read_briefly, arg))
 
 static void readers_of_a_client_share_a_place(struct world *w)
 {
@@ -322,10 +316,7 @@ static int come_and_go(int index, void *arg)
     return 0;
 }
 
-static int eight(void *arg)
-{
-    return run_threads(8, come_and_go, arg);
-}
+WORK(eight, arg, run_threads(8, come_and_go, arg))
 
 static int rounds(int write)
 {

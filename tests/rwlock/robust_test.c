@@ -21,15 +21,8 @@ static void open_both(struct world *w)
     same_name = world_rwlock(w, world_client(w, ""), "config", &robust);
 }
 
-static int write_lock(void *rw)
-{
-    return lk_rwlock_wrlock(rw);
-}
-
-static int read_lock(void *rw)
-{
-    return lk_rwlock_rdlock(rw);
-}
+WORK(write_lock, rw, lk_rwlock_wrlock(rw))
+WORK(read_lock, rw, lk_rwlock_rdlock(rw))
 
 static int read_and_tell(void *rw)
 {
@@ -76,8 +69,7 @@ static void a_reader_that_died_is_not_worth_a_word(struct world *w)
 {
     open_both(w);
     assert_lk(0, in_thread(read_lock, briefly));
-    assert_lk(0, lk_rwlock_wrlock(config));
-    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, write_once(config));
 }
 
 /* Those who waited when the writer died are told as well, by poll or by message. */
@@ -113,8 +105,7 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     assert_int_equal(0, info.recoverable);
     assert_int_equal(-1, world_pttl(w, "latchkey:robust:rw:{config}"));
     assert_lk(0, lk_rwlock_forceunlock(config)); /* an operator repaired it */
-    assert_lk(0, lk_rwlock_wrlock(config));
-    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, write_once(config));
 }
 
 /* All who wait, and by themselves would ask late: those that the release tells tell the others. */
@@ -209,8 +200,7 @@ static void robbed_by_who_does_not_know_it_counts_as_dead(struct world *w)
     assert_lk(0, lk_rwlock_unlock(config));
     assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(same_name));
     assert_lk(0, lk_rwlock_forceunlock(plain));
-    assert_lk(0, lk_rwlock_wrlock(config));
-    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, write_once(config));
 }
 
 /* A writer whose answer was lost was not told of the death: what it gives back unseen tells the next one. */
@@ -230,8 +220,7 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
     assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_consistent(config));
     assert_lk(0, lk_rwlock_unlock(config));
-    assert_lk(0, lk_rwlock_wrlock(config));
-    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, write_once(config));
 }
 
 /* A client gives nothing back in the name of a thread that died. */

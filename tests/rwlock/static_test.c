@@ -130,8 +130,7 @@ static void statistics_count_it_as_what_it_is(struct world *w)
     lk_client_t *client = world_client(w, "");
     char *json;
     lk_rwlock_t *rw = world_rwlock(w, client, "config", NULL);
-    assert_lk(0, lk_rwlock_rdlock(rw));
-    assert_lk(0, lk_rwlock_unlock(rw));
+    assert_lk(0, read_once(rw));
     assert_lk(0, lk_client_stats(client, &json));
     assert_non_null(strstr(json, "\"rwlock\": {"));
     assert_non_null(strstr(json, "\"kind\": \"rwlock\""));

@@ -101,18 +101,8 @@ static void they_wait_as_one(struct world *w)
     }
 }
 
-static int write_briefly(void *rw)
-{
-    int rc = lk_rwlock_wrlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
-static int read_late(void *arg)
-{
-    (void)arg;
-    int rc = lk_rwlock_rdlock(near);
-    return rc != 0 ? rc : lk_rwlock_unlock(near);
-}
+VISIT(write_briefly, rw, lk_rwlock_wrlock(rw), lk_rwlock_unlock(rw))
+VISIT(read_late, arg, lk_rwlock_rdlock(near), lk_rwlock_unlock(near))
 
 /* A writer that came behind them waits for all of them, and the readers that came behind that writer for it. */
 static void a_writer_behind_them_comes_after_all(struct world *w)
@@ -144,10 +134,7 @@ static int read_for_a_time(int index, void *arg)
     return rc == ETIMEDOUT && now_ms() - began_ms >= limit_ms - 1 ? 0 : rc;
 }
 
-static int read_for_times(void *arg)
-{
-    return run_threads(READERS, read_for_a_time, arg);
-}
+WORK(read_for_times, arg, run_threads(READERS, read_for_a_time, arg))
 
 static bool a_reader_is_first(struct world *w)
 {

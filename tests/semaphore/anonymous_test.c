@@ -118,10 +118,7 @@ static void a_killed_user_leaves_nothing(struct world *w)
     }
 }
 
-static int wait_here(void *arg)
-{
-    return lk_sem_acquire(arg, 3, 20000);
-}
+WORK(wait_here, arg, lk_sem_acquire(arg, 3, 20000))
 
 /* One that is gone is not made again by whoever still believes in it: not by those who wait, and by no post. */
 static void what_is_gone_stays_gone(struct world *w)

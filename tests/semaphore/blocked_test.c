@@ -12,15 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int wait_for_many(void *arg)
-{
-    return lk_sem_acquire(arg, 4, 7000) == ETIMEDOUT ? 0 : -1;
-}
-
-static int wait_for_one(void *arg)
-{
-    return lk_sem_acquire(arg, 1, 5000) == ETIMEDOUT ? 0 : -1;
-}
+WORK(wait_for_many, arg, lk_sem_acquire(arg, 4, 7000) == ETIMEDOUT ? 0 : -1)
+WORK(wait_for_one, arg, lk_sem_acquire(arg, 1, 5000) == ETIMEDOUT ? 0 : -1)
 
 static void the_wide_ask_is_named(struct world *w)
 {
@@ -57,16 +50,8 @@ static void the_wide_ask_is_named(struct world *w)
     }
 }
 
-static int want_all(void *arg)
-{
-    return lk_sem_acquire(arg, 4, 20000);
-}
-
-static int want_one(void *arg)
-{
-    int rc = lk_sem_acquire(arg, 1, 20000);
-    return rc != 0 ? rc : lk_sem_release(arg, 1);
-}
+WORK(want_all, arg, lk_sem_acquire(arg, 4, 20000))
+VISIT(want_one, arg, lk_sem_acquire(arg, 1, 20000), lk_sem_release(arg, 1))
 
 /* The first one wants more than there are from now on: it is told, and the next one served, long before they ask. */
 static void one_that_wants_too_many_blocks_nobody(struct world *w)

@@ -36,11 +36,7 @@ static int64_t server_left(struct world *w)
                      id);
 }
 
-static int extend(void *arg)
-{
-    (void)arg;
-    return lk_sem_extendid(pool, id, 60000);
-}
+WORK(extend, arg, lk_sem_extendid(pool, id, 60000))
 
 /* Any thread of the client that took it, which renews it with that lease from then on. */
 static void who_took_it_sets_its_lease(struct world *w)

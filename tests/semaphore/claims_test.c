@@ -184,10 +184,7 @@ static void claims_end_with_their_semaphore(struct world *w)
     }
 }
 
-static int try_once(void *arg)
-{
-    return lk_sem_trywait(arg);
-}
+WORK(try_once, arg, lk_sem_trywait(arg))
 
 /* Nor does what was taken from it without an answer become the first permit of the next one. */
 static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)

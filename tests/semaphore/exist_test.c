@@ -133,10 +133,7 @@ static void one_of_many_makes_it(struct world *w)
     }
 }
 
-static int wait_long(void *arg)
-{
-    return lk_sem_acquire(arg, 2, 20000);
-}
+WORK(wait_long, arg, lk_sem_acquire(arg, 2, 20000))
 
 /* Who waits for it ends with it, at once, also those that would make it anew. */
 static void waiters_end_with_it(struct world *w)

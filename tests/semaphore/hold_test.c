@@ -82,10 +82,7 @@ static void one_that_was_lost_is_enough(struct world *w)
     assert_lk(EPERM, lk_sem_check(pool));
 }
 
-static int extend(void *arg)
-{
-    return lk_sem_extend(arg, 30000);
-}
+WORK(extend, arg, lk_sem_extend(arg, 30000))
 
 /* Threads and owners have each their own. */
 static void nobody_elses_are_meant(struct world *w)

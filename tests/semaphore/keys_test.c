@@ -17,10 +17,7 @@ static void compare(struct world *w, const char *when)
     page_compare(w, &page, NULL);
 }
 
-static int wait_for_two(void *arg)
-{
-    return lk_sem_acquire(arg, 2, 20000);
-}
+WORK(wait_for_two, arg, lk_sem_acquire(arg, 2, 20000))
 
 struct child {
     const lk_semattr_t *attr;

@@ -57,10 +57,7 @@ static void await_renewals(struct world *w)
     eventually(end_of(w, "first") > last, 2 * LEASE_MS);
 }
 
-static int post(void *arg)
-{
-    return lk_sem_post(arg);
-}
+WORK(post, arg, lk_sem_post(arg))
 
 /* A permit is the thread's that took it: it gives back what it has, in parts or at once, and no more. */
 static void a_thread_gives_back_what_it_took(struct world *w)
@@ -135,10 +132,7 @@ static void a_killed_holders_permits_come_back(struct world *w)
     expect(0, TOTAL);
 }
 
-static int take_and_end(void *arg)
-{
-    return lk_sem_wait(arg);
-}
+WORK(take_and_end, arg, lk_sem_wait(arg))
 
 /* So do those of a thread that ended. */
 static void an_ended_threads_permit_comes_back(struct world *w)
@@ -169,11 +163,7 @@ static void a_stopped_holder_is_told(struct world *w)
     expect(0, TOTAL);
 }
 
-static int wait_five_seconds(void *arg)
-{
-    int rc = lk_sem_waitfor(arg, 5000);
-    return rc != 0 ? rc : lk_sem_post(arg);
-}
+VISIT(wait_five_seconds, arg, lk_sem_waitfor(arg, 5000), lk_sem_post(arg))
 
 /* The total may change in use: growing serves those who wait, shrinking takes effect as permits come back. */
 static void the_total_changes_in_use(struct world *w)
@@ -206,10 +196,7 @@ static void the_total_changes_in_use(struct world *w)
     assert_int_equal(0, worker_join(&waiter));
 }
 
-static int release_by_id(void *arg)
-{
-    return lk_sem_releaseid(pool, arg);
-}
+WORK(release_by_id, arg, lk_sem_releaseid(pool, arg))
 
 /* A permit with an id is given back by who knows the id: another thread, another process, and once. */
 static void an_id_is_enough_to_give_back(struct world *w)

@@ -220,10 +220,7 @@ static void a_drain_without_an_answer_is_undone(struct world *w)
     }
 }
 
-static int take_one(void *arg)
-{
-    return lk_sem_trywait(arg);
-}
+WORK(take_one, arg, lk_sem_trywait(arg))
 
 static int take_all(void *arg)
 {
@@ -256,10 +253,7 @@ static void nothing_comes_back_to_the_next_semaphore(struct world *w)
     }
 }
 
-static int wait_for_two(void *arg)
-{
-    return lk_sem_acquire(arg, 2, 5000);
-}
+WORK(wait_for_two, arg, lk_sem_acquire(arg, 2, 5000))
 
 /* The same while waiting: the answers "queued" and "yours" get lost, and so does the give-back. */
 static void a_waiter_is_granted_once(struct world *w)

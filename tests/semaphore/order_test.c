@@ -97,11 +97,7 @@ static int keep_taking(int index, void *arg)
 
 static int stop;
 
-static int crowd_of_one(void *arg)
-{
-    (void)arg;
-    return run_threads(6, keep_taking, &stop);
-}
+WORK(crowd_of_one, arg, run_threads(6, keep_taking, &stop))
 
 /* A crowd that always wants one must not keep away who wants them all. */
 static void who_wants_many_does_not_starve(struct world *w)

@@ -30,15 +30,8 @@ static int take(lk_owner_t *by, unsigned n, int64_t timeout_ms)
     return lk_sem_acquirewith(pool, n, &how);
 }
 
-static int take_two(void *by)
-{
-    return take(by, 2, 10000);
-}
-
-static int give_three(void *by)
-{
-    return lk_sem_releaseby(pool, by, 3);
-}
+WORK(take_two, by, take(by, 2, 10000))
+WORK(give_three, by, lk_sem_releaseby(pool, by, 3))
 
 static void expect_free(int expected)
 {

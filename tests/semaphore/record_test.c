@@ -87,10 +87,7 @@ static void nor_do_those_that_are_gone(struct world *w)
     assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, 249);
 }
 
-static int wait_once(void *arg)
-{
-    return lk_sem_acquire(arg, 1, 60000);
-}
+WORK(wait_once, arg, lk_sem_acquire(arg, 1, 60000))
 
 /* While many wait, each post needs no entry of its own. */
 static void waiters_leave_room_for_posts(struct world *w)

@@ -70,10 +70,7 @@ static void java_hears_what_is_free(struct world *w)
     assert_string_equal("1", world_message(w, 5000));
 }
 
-static int take_one(void *arg)
-{
-    return lk_sem_waitfor(arg, 20000);
-}
+WORK(take_one, arg, lk_sem_waitfor(arg, 20000))
 
 /* With redisson=yes a release in Java ends a wait here at once; several waiters need one message. */
 static void a_release_in_java_wakes_us(struct world *w)
@@ -108,11 +105,7 @@ static int keep_taking(int index, void *arg)
 
 static int stop;
 
-static int crowd(void *arg)
-{
-    (void)arg;
-    return run_threads(4, keep_taking, &stop);
-}
+WORK(crowd, arg, run_threads(4, keep_taking, &stop))
 
 /* What Redisson does when it hears of permits: try, and later release and tell. */
 static bool java_tries(struct world *w)

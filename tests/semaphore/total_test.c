@@ -79,11 +79,7 @@ static void it_may_be_the_first_use(struct world *w)
     }
 }
 
-static int wait_for_two(void *arg)
-{
-    int rc = lk_sem_acquire(arg, 2, 10000);
-    return rc != 0 ? rc : lk_sem_release(arg, 2);
-}
+VISIT(wait_for_two, arg, lk_sem_acquire(arg, 2, 10000), lk_sem_release(arg, 2))
 
 /* Those who wait get what was added. */
 static void waiters_get_what_is_added(struct world *w)

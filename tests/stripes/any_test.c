@@ -166,10 +166,7 @@ static void one_s_own_count_as_their_type_says(struct world *w)
         assert_lk(0, lk_mutex_unlock(lk_stripes_at(checked, i)));
 }
 
-static int unlock_for(void *owner)
-{
-    return lk_mutex_unlockby(lk_stripes_at(stock, 1), owner);
-}
+WORK(unlock_for, owner, lk_mutex_unlockby(lk_stripes_at(stock, 1), owner))
 
 /* For an owner that is no thread: taken here, given back there. */
 static void an_owner_takes_any_as_well(struct world *w)

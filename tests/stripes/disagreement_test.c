@@ -18,11 +18,9 @@ static void another_number_of_stripes_is_told(struct world *w)
     lk_stripes_t *four = world_stripes(w, second, "stock", 4, NULL);
     lk_events_t *queue = world_events(w, second);
     assert_lk(0, log_keep(LK_LOG_WARNING));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(eight, 3)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(eight, 3)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(eight, 3)));
     assert_string_equal("protocol=1 fair=no robust=no stripes=8", world_str(w, "GET latchkey:settings:mutex:{stock:3}"));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(four, 3)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(four, 3)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(four, 3)));
     eventually(strstr(log_kept(), "stripes=8") != NULL, 5000);
     assert_non_null(strstr(log_kept(), "mutex stock:3: protocol=1 fair=no robust=no stripes=4 here"));
     assert_lk(0, lk_events_next(queue, &event));
@@ -39,8 +37,7 @@ static void a_strict_client_is_refused(struct world *w)
     lk_stripes_t *four = world_stripes(w, strict, "stock", 4, NULL);
     lk_mutex_t *alone = world_mutex(w, world_client(w, "strict=yes"), "stock:2", NULL);
     for (unsigned i = 0; i < 8; i++) {
-        assert_lk(0, lk_mutex_lock(lk_stripes_at(eight, i)));
-        assert_lk(0, lk_mutex_unlock(lk_stripes_at(eight, i)));
+        assert_lk(0, lock_and_unlock(lk_stripes_at(eight, i)));
     }
     assert_lk(EINVAL, lk_mutex_lock(lk_stripes_at(four, 1)));
     assert_lk(EINVAL, lk_stripes_trylockany(four, 0, &index));

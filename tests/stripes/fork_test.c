@@ -48,8 +48,7 @@ static void stripes_of_the_default_client_work_in_parent_and_child(struct world 
     assert_lk(0, lk_mutex_check(lk_stripes_at(&from.stripes, 1)));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(&from.stripes, 1)));
     assert_int_equal(0, world_wait(w, child));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(&from.stripes, 2)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(&from.stripes, 2)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(&from.stripes, 2)));
     assert_lk(0, lk_stripes_destroy(&from.stripes));
     close_default();
 }
@@ -80,8 +79,7 @@ static void stripes_of_an_open_client_answer_ecanceled_in_the_child(struct world
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
     assert_lk(0, lk_mutex_check(lk_stripes_at(&from.stripes, 1)));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(&from.stripes, 1)));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(&from.stripes, 3)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(&from.stripes, 3)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(&from.stripes, 3)));
     assert_lk(0, lk_stripes_destroy(&from.stripes));
 }
 

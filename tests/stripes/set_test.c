@@ -32,8 +32,7 @@ static void a_stripe_is_the_mutex_of_its_name(struct world *w)
     assert_int_equal(1, world_holds(w, "stock:0"));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(stock, 0)));
     assert_lk(0, lk_mutex_unlock(lk_stripes_at(stock, 10)));
-    assert_lk(0, lk_mutex_lock(other));
-    assert_lk(0, lk_mutex_unlock(other));
+    assert_lk(0, lock_and_unlock(other));
 }
 
 /* In slots of their own but for a tag, which the prefix may bring. */
@@ -104,8 +103,7 @@ static void what_cannot_be_is_refused_at_once(struct world *w)
     assert_int_equal(0x5a, *(unsigned char *)&none);
     assert_lk(EINVAL, lk_stripes_init(&none, shop, fits, 101));
     assert_lk(0, lk_stripes_init(&none, shop, fits, 100));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(&none, 99)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(&none, 99)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(&none, 99)));
     assert_lk(0, lk_stripes_destroy(&none));
     assert_lk(EINVAL, lk_stripes_destroy(NULL));
 }
@@ -187,8 +185,7 @@ static void a_closed_client_ends_used_and_unused_ones(struct world *w)
     unsigned index;
     client = world_open(w, "");
     assert_lk(0, lk_stripes_init(&s, client, "stock", 4));
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(&s, 1)));
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(&s, 1)));
+    assert_lk(0, lock_and_unlock(lk_stripes_at(&s, 1)));
     assert_lk(0, lk_client_close(client));
     for (unsigned i = 0; i < 4; i++)
         assert_lk(ECANCELED, lk_mutex_lock(lk_stripes_at(&s, i)));

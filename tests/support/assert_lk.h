@@ -116,6 +116,21 @@ struct worker {
 void worker_start(struct worker *worker, int (*work)(void *arg), void *arg);
 int worker_join(struct worker *worker); /* what `work` returned */
 
+/* Such a function that is one call, of `it`; or one that enters and leaves: WORK(take_two, sem, lk_sem_acquire(sem, 2, 10000)) */
+#define WORK(name, it, call)                                                                                           \
+    static int name(void *it)                                                                                          \
+    {                                                                                                                  \
+        (void)it;                                                                                                      \
+        return call;                                                                                                   \
+    }
+#define VISIT(name, it, enter, leave)                                                                                  \
+    static int name(void *it)                                                                                          \
+    {                                                                                                                  \
+        (void)it;                                                                                                      \
+        int rc = enter;                                                                                                \
+        return rc != 0 ? rc : leave;                                                                                   \
+    }
+
 /* Run `work` in one other thread and return what it returned: "as somebody else". */
 int in_thread(int (*work)(void *arg), void *arg);
 
