@@ -276,13 +276,19 @@ static void end_subject(void *subject)
     free(subject);
 }
 
-struct subject *world_subject(struct world *w, lk_client_t *client, const struct subject_kind *kind, const char *name)
+struct subject *world_subjectwith(struct world *w, lk_client_t *client, const struct subject_kind *kind,
+                                  const char *name, int64_t lease_ms)
 {
     struct subject *s = calloc(1, sizeof *s);
     assert_that(s != NULL);
-    subject_init(w, s, kind, client, name, 0);
+    subject_init(w, s, kind, client, name, lease_ms);
     world_at_end(w, client, s, end_subject);
     return s;
+}
+
+struct subject *world_subject(struct world *w, lk_client_t *client, const struct subject_kind *kind, const char *name)
+{
+    return world_subjectwith(w, client, kind, name, 0);
 }
 
 const struct subject_kind *subject_keeper(const struct subject_kind *kind)
@@ -475,26 +481,23 @@ void for_subjects_at_once(const char *server_args, void (*body)(struct world *w,
     assert_int_equal(0, failed);
 }
 
-static void run_for_each(void **state)
+bool subject_isleased(const struct subject_kind *kind)
 {
-    subject_test_fn *const *test = *state;
-    for_each_subject(NULL, *test);
+    return kind->leased;
 }
 
-int subject_run_tests(const char *names, subject_test_fn *const tests[])
-{
-    return run_group(names, tests, run_for_each, NULL, NULL);
-}
+static subject_filter_fn *filter; /* a group's; NULL: all */
 
-static void run_for_leased(void **state)
+static void run_for_those(void **state)
 {
     subject_test_fn *const *test = *state;
     for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
-        if (kind->leased)
+        if (filter == NULL || filter(kind))
             run_for(kind, NULL, *test);
 }
 
-int leased_run_tests(const char *names, subject_test_fn *const tests[])
+int subject_run_tests(subject_filter_fn *of, const char *names, subject_test_fn *const tests[])
 {
-    return run_group(names, tests, run_for_leased, NULL, NULL);
+    filter = of;
+    return run_group(names, tests, run_for_those, NULL, NULL);
 }

@@ -56,6 +56,8 @@ void subject_init(struct world *w, struct subject *s, const struct subject_kind 
 
 /* Likewise, with the client's lease, and destroyed at the end of the test: see world.h. */
 struct subject *world_subject(struct world *w, lk_client_t *client, const struct subject_kind *kind, const char *name);
+struct subject *world_subjectwith(struct world *w, lk_client_t *client, const struct subject_kind *kind,
+                                  const char *name, int64_t lease_ms);
 
 /* The kind that keeps this one out: a writer for a reader, else its own. */
 const struct subject_kind *subject_keeper(const struct subject_kind *kind);
@@ -111,11 +113,13 @@ void for_subjects_at_once(const char *server_args, void (*body)(struct world *w,
 
 /* Such bodies, `NULL` for `server_args`, as the tests of a program: `return subject_run(this, that);` in main(). */
 typedef void subject_test_fn(struct world *w, const struct subject_kind *kind);
-#define subject_run(...) subject_run_tests(#__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })
-int subject_run_tests(const char *names, subject_test_fn *const tests[]);
+typedef bool subject_filter_fn(const struct subject_kind *kind);
+#define subject_run(...) subject_run_for(NULL, __VA_ARGS__)
+#define leased_run(...) subject_run_for(subject_isleased, __VA_ARGS__)
 
-/* Likewise for kinds with leases alone. */
-#define leased_run(...) leased_run_tests(#__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })
-int leased_run_tests(const char *names, subject_test_fn *const tests[]);
+/* Likewise for those kinds of which `of` says so, just before each test. */
+#define subject_run_for(of, ...) subject_run_tests(of, #__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })
+int subject_run_tests(subject_filter_fn *of, const char *names, subject_test_fn *const tests[]);
+bool subject_isleased(const struct subject_kind *kind);
 
 #endif
