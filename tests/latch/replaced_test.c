@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replaced_test.c - a count that is replaced, ends by itself, or is deleted after it opened
+ * replaced_test.c - a count that is replaced, ends by itself, is deleted or lost, or opens unheard: an absent key is no open
+ * latch
  *
  * labels: threads memory
  * simulated: yes
  */
-#include "world.h"
+#include "proxy.h"
 
 #include <string.h>
 
@@ -155,8 +156,82 @@ static void attributes_are_checked(struct world *w)
     assert_lk(0, lk_latch_delete(gate));
 }
 
+/* Waiting for what nobody set would be waiting for ever, or not at all: it is an error. */
+static void never_set_is_enoent(struct world *w)
+{
+    open_gate(w, "", 0);
+    assert_lk(ENOENT, lk_latch_wait(gate));
+    assert_lk(ENOENT, lk_latch_waitfor(gate, 1000));
+    assert_string_equal("", world_keys(w));
+    assert_lk(ENOENT, lk_latch_countdown(gate));
+    assert_lk(ENOENT, lk_latch_delete(gate));
+    assert_string_equal("latchkey:once:{gate}", world_keys(w)); /* copies of the two do not count later */
+}
+
+/* A late comer learns that it opened, as long as the mark is there. */
+static void an_opened_one_is_open_for_ten_minutes(struct world *w)
+{
+    open_gate(w, "", 0);
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
+    assert_lk(0, lk_latch_countdown(gate));
+    assert_between(world_pttl(w, "latchkey:opened:{gate}"), 590000, 600000);
+    assert_lk(0, lk_latch_wait(gate));
+    world_redis(w, "DEL latchkey:opened:{gate}"); /* ten minutes later */
+    assert_lk(ENOENT, lk_latch_wait(gate));
+}
+
+/* The server lost its data while we waited: to say "open" would start what must not start. */
+static void lost_data_is_estale(struct world *w)
+{
+    static const char *const losses[] = { "FLUSHALL", "DEL gate", "CLIENT KILL TYPE pubsub" };
+    static const char *const options[] = { "poll=200ms", "poll=200ms&pubsub=no" };
+    for (int i = 0; i < 2; i++) {
+        open_gate(w, options[i], 0);
+        for (int k = 0; k < 2; k++) {
+            struct worker waiter;
+            assert_lk(0, lk_latch_trysetcount(gate, 1)); /* one opened before: its mark is not for this count */
+            assert_lk(0, lk_latch_countdown(gate));
+            assert_lk(0, lk_latch_trysetcount(gate, 2));
+            start_waiting(&waiter, w);
+            world_redis(w, losses[2]);
+            world_redis(w, losses[k]);
+            int64_t lost_ms = now_ms();
+            assert_int_equal(ESTALE, worker_join(&waiter));
+            assert_between(now_ms() - lost_ms, 0, 240 + 100 + SLACK_MS);
+            assert_lk(ENOENT, lk_latch_wait(gate)); /* who did not see it cannot know that there was one */
+            assert_lk(ENOENT, lk_latch_countdown(gate));
+        }
+        world_close(w, client);
+    }
+}
+
+/* The server hears of the subscription late, and the latch opens before: the message finds nobody. */
+static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    struct worker waiter;
+    unsigned count;
+    lk_latch_t *opened = world_latch(w, world_client(w, "lease=20s"), "gate");
+    lk_latch_t *awaited = world_latch(w, proxy_client(p, "lease=20s&poll=10s"), "gate");
+    assert_lk(0, lk_latch_trysetcount(opened, 1));
+    assert_lk(0, lk_latch_getcount(awaited, &count)); /* from now on the server knows the script */
+
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "*2\r\n$9\r\nSUBSCRIBE");
+    int64_t looks = world_commands(w, "evalsha");
+    worker_start(&waiter, wait_for_it, awaited);
+    eventually(proxy_faults(p) == 1, 5000);
+    eventually(world_commands(w, "evalsha") >= looks + 2, 5000); /* it looked for the last time */
+    assert_lk(0, lk_latch_countdown(opened));
+    int64_t began_ms = now_ms();
+    proxy_release(p);
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, 3000); /* polls are 8 s apart at least */
+}
+
 int main(void)
 {
     return world_run(a_count_is_replaced, waiters_go_on_to_the_new_count, a_deleted_open_latch_lets_its_waiters_through,
-                     a_forgotten_count_ends, attributes_are_checked);
+                     a_forgotten_count_ends, attributes_are_checked, never_set_is_enoent,
+                     an_opened_one_is_open_for_ten_minutes, lost_data_is_estale,
+                     an_opening_before_the_subscription_stands_is_seen);
 }

@@ -108,20 +108,6 @@ static void unlocking_right_after_the_robbery_is_estale(struct world *w)
     assert_false(world_exists(w, "orders"));
 }
 
-/* check() is the question to the server that remaining() does not ask. */
-static void check_asks_the_server(struct world *w)
-{
-    int64_t left_ms;
-    open_both(w, "");
-    assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_check(orders));
-    world_redis(w, "DEL orders");
-    assert_lk(0, lk_mutex_remaining(orders, &left_ms)); /* cannot know yet */
-    assert_lk(ESTALE, lk_mutex_check(orders));
-    assert_lk(ESTALE, lk_mutex_remaining(orders, &left_ms));
-    assert_lk(ESTALE, lk_mutex_unlock(orders));
-}
-
 /* Waiters are served by the robbery as by an unlock; a free mutex can be "unlocked" by force, too. */
 static void forceunlock_serves_the_first_waiter(struct world *w)
 {
@@ -186,6 +172,5 @@ int main(void)
 {
     return world_run(a_hash_of_the_application_is_no_mutex, a_lock_with_two_fields_is_unlocked_by_force,
                      info_tells_what_the_server_knows, info_tells_of_foreign_holders, forceunlock_robs_the_holder,
-                     unlocking_right_after_the_robbery_is_estale, check_asks_the_server,
-                     forceunlock_serves_the_first_waiter);
+                     unlocking_right_after_the_robbery_is_estale, forceunlock_serves_the_first_waiter);
 }

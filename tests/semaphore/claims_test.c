@@ -65,46 +65,6 @@ static void a_dead_waiters_permit_comes_back(struct world *w)
     assert_lk(EAGAIN, lk_sem_trywait(pool));
 }
 
-/* The same for a waiter that wakes up later: its claim is gone, it waits again and takes the next one. */
-static void a_stopped_waiter_waits_again(struct world *w)
-{
-    struct gate *got = world_shared(w, sizeof *got);
-    pid_t waiter = world_fork(w, wait_for_one, got);
-    open_pool(w);
-    eventually(queued(w) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
-    world_stop(waiter);
-    assert_lk(0, lk_sem_post(pool));
-    assert_lk(0, lk_sem_waitfor(pool, CLAIM_MS + 2 * SLACK_MS));
-    world_cont(waiter);
-    sleep_ms(100);
-    assert_false(gate_is_open(got));
-    assert_lk(0, lk_sem_post(pool));
-    gate_pass(got);
-    assert_int_equal(0, world_wait(w, waiter));
-    assert_int_equal(0, world_int(w, "GET pool"));
-    assert_false(world_exists(w, "latchkey:claims:{pool}"));
-}
-
-/* A waiter whose process died is skipped at once, and nothing has to be waited for. */
-static void a_dead_waiter_delays_nobody(struct world *w)
-{
-    struct gate *got = world_shared(w, sizeof *got);
-    pid_t waiter = world_fork(w, wait_for_one, got);
-    open_pool(w);
-    /* One that has just come, and may not listen yet, would have a short claim. */
-    eventually(queued(w) == 1 && world_listening(w, "sem:{pool}"), 3000);
-    world_kill(w, waiter);
-    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 0, 3000);
-    assert_lk(0, lk_sem_post(pool));
-    assert_int_equal(1, world_int(w, "GET pool"));
-    assert_lk(0, lk_sem_trywait(pool));
-    assert_lk(0, lk_sem_post(pool));
-    assert_lk(0, lk_sem_waitfor(pool, 50));
-    world_allow(w, "latchkey:*:sem:{pool}"); /* its entry lapses with a TTL */
-    assert_true(world_pttl(w, "latchkey:queue:sem:{pool}") != -1);
-    assert_true(world_pttl(w, "latchkey:alive:sem:{pool}") != -1);
-}
-
 static int wait_briefly(int index, void *arg)
 {
     int rc = 0;
@@ -212,7 +172,6 @@ static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)
 
 int main(void)
 {
-    return world_run(a_dead_waiters_permit_comes_back, a_stopped_waiter_waits_again, a_dead_waiter_delays_nobody,
-                     who_gives_up_in_that_moment_keeps_nothing, claims_end_with_their_semaphore,
-                     nothing_goes_back_to_a_deleted_semaphore);
+    return world_run(a_dead_waiters_permit_comes_back, who_gives_up_in_that_moment_keeps_nothing,
+                     claims_end_with_their_semaphore, nothing_goes_back_to_a_deleted_semaphore);
 }

@@ -132,37 +132,6 @@ static void a_killed_holders_permits_come_back(struct world *w)
     expect(0, TOTAL);
 }
 
-WORK(take_and_end, arg, lk_sem_wait(arg))
-
-/* So do those of a thread that ended. */
-static void an_ended_threads_permit_comes_back(struct world *w)
-{
-    open_pool(w);
-    assert_int_equal(0, in_thread(take_and_end, pool));
-    expect(1, TOTAL);
-    int64_t began_ms = now_ms();
-    assert_lk(0, lk_sem_acquire(pool, TOTAL, 5000));
-    assert_between(now_ms() - began_ms, LEASE_MS / 3, LEASE_MS + 2 * SLACK_MS);
-    assert_lk(0, lk_sem_release(pool, TOTAL));
-}
-
-/* A stopped holder learns of it, and its late release frees nothing a second time. */
-static void a_stopped_holder_is_told(struct world *w)
-{
-    open_pool(w);
-    lk_sem_t *same = world_sem(w, world_client(w, ""), "pool", TOTAL, &leased);
-    assert_lk(0, lk_sem_acquire(pool, 2, 0));
-    world_redis(w, "DEL latchkey:permits:{pool}"); /* as if lost */
-    assert_lk(0, lk_sem_acquire(same, TOTAL, 0));
-    int64_t ms;
-    eventually(lk_sem_remaining(pool, &ms) == ESTALE, 3000);
-    assert_lk(ESTALE, lk_sem_release(pool, 2));
-    assert_lk(EPERM, lk_sem_release(pool, 2));
-    expect(TOTAL, TOTAL);
-    assert_lk(0, lk_sem_release(same, TOTAL));
-    expect(0, TOTAL);
-}
-
 VISIT(wait_five_seconds, arg, lk_sem_waitfor(arg, 5000), lk_sem_post(arg))
 
 /* The total may change in use: growing serves those who wait, shrinking takes effect as permits come back. */
@@ -279,30 +248,6 @@ static void a_hung_holder_is_not_renewed(struct world *w)
     assert_lk(ESTALE, lk_sem_releaseid(same, id));
 }
 
-static int wait_forever(struct world *w, void *arg)
-{
-    (void)arg;
-    join_pool(w);
-    world_ready(w);
-    return lk_sem_wait(pool);
-}
-
-/* A waiter that was granted a permit and died before it knew: the claim is short. */
-static void a_dead_waiters_permit_comes_back(struct world *w)
-{
-    pid_t waiter = world_fork(w, wait_forever, NULL);
-    open_pool(w);
-    sleep_ms(50);
-    assert_lk(0, lk_sem_acquire(pool, TOTAL - 1, 0)); /* it has the fourth */
-    world_stop(waiter);
-    int64_t began_ms = now_ms();
-    assert_lk(0, lk_sem_waitfor(pool, 5000));
-    assert_between(now_ms() - began_ms, 0, LEASE_MS + 2 * SLACK_MS);
-    world_kill(w, waiter);
-    assert_lk(0, lk_sem_release(pool, TOTAL));
-    expect(0, TOTAL);
-}
-
 /* Each permit has a token, larger than all before it: of any thread, process or id, and after a loss of the key. */
 static void tokens_rise(struct world *w)
 {
@@ -360,8 +305,7 @@ static void closing_the_client_gives_back(struct world *w)
 
 int main(void)
 {
-    return world_run(a_thread_gives_back_what_it_took, a_killed_holders_permits_come_back,
-                     an_ended_threads_permit_comes_back, a_stopped_holder_is_told, the_total_changes_in_use,
-                     an_id_is_enough_to_give_back, one_of_many_gives_it_back, a_hung_holder_is_not_renewed,
-                     a_dead_waiters_permit_comes_back, tokens_rise, closing_the_client_gives_back);
+    return world_run(a_thread_gives_back_what_it_took, a_killed_holders_permits_come_back, the_total_changes_in_use,
+                     an_id_is_enough_to_give_back, one_of_many_gives_it_back, a_hung_holder_is_not_renewed, tokens_rise,
+                     closing_the_client_gives_back);
 }
