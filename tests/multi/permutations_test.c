@@ -13,66 +13,54 @@
 enum { LOCKS = 4, ORDERS = 24, PROCESSES = 8, THREADS = 2, ROUNDS = SANITIZED || NOISY ? 1 : 2 };
 
 /* Only its lock guards each counter: nothing here is atomic. */
-struct guarded {
+static struct guarded {
     int counter[LOCKS];
     int inside[LOCKS];
-    struct gate start;
-};
+} *guarded;
 
-struct process {
-    struct guarded *guarded;
-    lk_mutex_t *a, *b;
-    lk_rwlock_t *c, *d;
-    lk_multi_t sets[ORDERS];
-};
+static lk_mutex_t *a, *b;
+static lk_rwlock_t *c, *d;
+static lk_multi_t *sets[ORDERS];
 
-static int add_one(const struct process *process, lk_multi_t *s, int which)
+static int add_one(lk_multi_t *s, int which)
 {
     switch (which) {
     case 0:
-        return lk_multi_addmutex(s, process->a);
+        return lk_multi_addmutex(s, a);
     case 1:
-        return lk_multi_addmutex(s, process->b);
+        return lk_multi_addmutex(s, b);
     case 2:
-        return lk_multi_addwrite(s, process->c);
+        return lk_multi_addwrite(s, c);
     default:
-        return lk_multi_addwrite(s, process->d);
+        return lk_multi_addwrite(s, d);
     }
 }
 
-static void add_in_order(const struct process *process, lk_multi_t *s, int order)
+static void add_in_order(lk_multi_t *s, int order)
 {
     int left[LOCKS] = { 0, 1, 2, 3 };
-    assert_lk(0, lk_multi_init(s));
     for (int n = LOCKS; n > 0; n--) {
         int at = order % n;
         order /= n;
-        assert_lk(0, add_one(process, s, left[at]));
+        assert_lk(0, add_one(s, left[at]));
         for (int i = at; i + 1 < n; i++)
             left[i] = left[i + 1];
     }
 }
 
-static void open_process(struct world *w, struct process *process, const char *options)
+static void open_all(struct world *w, lk_client_t *client)
 {
     const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
-    lk_client_t *client = world_client(w, options);
-    process->a = world_mutex(w, client, "a", NULL);
-    process->b = world_mutex(w, client, "b", &fair);
-    process->c = world_rwlock(w, client, "c", NULL);
-    process->d = world_rwlock(w, client, "d", NULL);
+    a = world_mutex(w, client, "a", NULL);
+    b = world_mutex(w, client, "b", &fair);
+    c = world_rwlock(w, client, "c", NULL);
+    d = world_rwlock(w, client, "d", NULL);
     for (int i = 0; i < ORDERS; i++)
-        add_in_order(process, &process->sets[i], i);
-}
-
-static void close_process(struct process *process)
-{
-    for (int i = 0; i < ORDERS; i++)
-        assert_lk(0, lk_multi_destroy(&process->sets[i]));
+        add_in_order(sets[i] = world_multi(w, client), i);
 }
 
 /* 0, or what was wrong. */
-static int be_inside(struct guarded *guarded, int first, int end)
+static int be_inside(int first, int end)
 {
     int wrong = 0, counter[LOCKS];
     for (int i = first; i < end; i++) {
@@ -89,59 +77,36 @@ static int be_inside(struct guarded *guarded, int first, int end)
     return wrong;
 }
 
-static int visit_all(struct process *process, lk_multi_t *s, bool is_try)
+static int visit_all(lk_multi_t *s, bool is_try)
 {
     int rc = is_try ? lk_multi_trylock(s) : EBUSY;
     if (rc == EBUSY)
         rc = lk_multi_lockfor(s, 50000);
     if (rc != 0)
         return 1;
-    int wrong = be_inside(process->guarded, 0, LOCKS);
+    int wrong = be_inside(0, LOCKS);
     return lk_multi_unlock(s) != 0 ? 2 : wrong;
 }
 
 /* Who wants one lock alone is kept out, too. */
-static int visit_one(struct process *process)
+static int visit_one(void)
 {
-    if (lk_mutex_lockfor(process->b, 50000) != 0)
+    if (lk_mutex_lockfor(b, 50000) != 0)
         return 5;
-    int wrong = be_inside(process->guarded, 1, 2);
-    return lk_mutex_unlock(process->b) != 0 ? 6 : wrong;
+    int wrong = be_inside(1, 2);
+    return lk_mutex_unlock(b) != 0 ? 6 : wrong;
 }
 
-static int visits(int index, void *arg)
+static int visit(int thread, int round)
 {
-    struct process *process = arg;
-    int wrong = 0;
-    for (int i = 0; i < ROUNDS * ORDERS && wrong == 0; i++) {
-        wrong = visit_all(process, &process->sets[(i * 7 + index * 11) % ORDERS], i % 3 == 0);
-        if (wrong == 0 && i % 4 == 0)
-            wrong = visit_one(process);
-    }
-    return wrong;
-}
-
-static int process_main(struct world *w, void *arg)
-{
-    static struct process process;
-    process.guarded = arg;
-    open_process(w, &process, "lease=10s");
-    world_ready(w);
-    gate_pass(&process.guarded->start);
-    int wrong = run_threads(THREADS, visits, &process);
-    close_process(&process);
-    return wrong;
+    int wrong = visit_all(sets[(round * 7 + thread * 11) % ORDERS], round % 3 == 0);
+    return wrong == 0 && round % 4 == 0 ? visit_one() : wrong;
 }
 
 static void in_every_order_nobody_meets_and_nobody_starves(struct world *w)
 {
-    struct guarded *guarded = world_shared(w, sizeof *guarded);
-    pid_t pids[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++)
-        pids[i] = world_fork(w, process_main, guarded);
-    gate_open(&guarded->start);
-    for (int i = 0; i < PROCESSES; i++)
-        assert_int_equal(0, world_wait(w, pids[i]));
+    guarded = world_shared(w, sizeof *guarded);
+    world_processes(w, &(struct processes){ PROCESSES, THREADS, ROUNDS * ORDERS, "lease=10s", open_all, visit });
     for (int i = 0; i < LOCKS; i++)
         assert_int_equal(PROCESSES * THREADS * ROUNDS * (i == 1 ? ORDERS + ORDERS / 4 : ORDERS), guarded->counter[i]);
 }
@@ -151,12 +116,11 @@ static void in_every_order_nobody_meets_and_nobody_starves(struct world *w)
 /* Holds some of them, and waits for the rest. */
 static int wait_until_killed(struct world *w, void *arg)
 {
-    static struct process process;
     struct gate *never = arg;
-    open_process(w, &process, "lease=1s");
+    open_all(w, world_client(w, "lease=1s"));
     world_ready(w);
     while (!gate_is_open(never))
-        if (lk_multi_lock(&process.sets[5]) != 0 || lk_multi_unlock(&process.sets[5]) != 0)
+        if (lk_multi_lock(sets[5]) != 0 || lk_multi_unlock(sets[5]) != 0)
             return 1;
     return 0;
 }
@@ -165,23 +129,21 @@ static int wait_until_killed(struct world *w, void *arg)
 static void the_killed_hold_nobody_up(struct world *w)
 {
     enum { VICTIMS = 4 };
-    static struct process process;
     struct gate *never = world_shared(w, sizeof *never);
     pid_t victims[VICTIMS];
     world_allow(w, "latchkey:queue:*"); /* a waiter that was killed stands there for a while */
     world_allow(w, "latchkey:alive:*");
     for (int i = 0; i < VICTIMS; i++)
         victims[i] = world_fork(w, wait_until_killed, never);
-    open_process(w, &process, "lease=10s&connect_timeout=10s"); /* who lives loses nothing */
+    open_all(w, world_client(w, "lease=10s&connect_timeout=10s")); /* who lives loses nothing */
     for (int i = 0; i < VICTIMS; i++) {
-        assert_lk(0, lk_multi_lockfor(&process.sets[i * 5], 30000));
-        assert_lk(0, lk_multi_unlock(&process.sets[i * 5]));
+        assert_lk(0, lk_multi_lockfor(sets[i * 5], 30000));
+        assert_lk(0, lk_multi_unlock(sets[i * 5]));
         world_kill(w, victims[i]);
     }
-    assert_lk(0, lk_multi_lockfor(&process.sets[0], 30000));
-    assert_lk(0, lk_multi_check(&process.sets[23]));
-    assert_lk(0, lk_multi_unlock(&process.sets[0]));
-    close_process(&process);
+    assert_lk(0, lk_multi_lockfor(sets[0], 30000));
+    assert_lk(0, lk_multi_check(sets[23]));
+    assert_lk(0, lk_multi_unlock(sets[0]));
 }
 
 int main(void)

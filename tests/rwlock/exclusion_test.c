@@ -19,19 +19,16 @@ struct guarded {
     uint64_t token;
 };
 
-struct process {
-    struct guarded *guarded;
-    struct gate *start;
-    int prefer;
-    lk_rwlock_t lock;
-};
+static struct guarded *guarded;
+static lk_rwlock_t *stock;
+static lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
 
 static int load(const int *value)
 {
     return __atomic_load_n(value, __ATOMIC_SEQ_CST);
 }
 
-static int look(struct guarded *guarded)
+static int look(void)
 {
     int wrong = 0, readers = __atomic_add_fetch(&guarded->readers, 1, __ATOMIC_SEQ_CST);
     if (readers > load(&guarded->met))
@@ -43,14 +40,14 @@ static int look(struct guarded *guarded)
     return wrong;
 }
 
-static int change(struct guarded *guarded, lk_rwlock_t *lock)
+static int change(void)
 {
     uint64_t token;
     int wrong = 0;
     if (__atomic_add_fetch(&guarded->writers, 1, __ATOMIC_SEQ_CST) != 1 || load(&guarded->readers) != 0)
         wrong = 4;
     guarded->pair[0]++;
-    if (lk_rwlock_token(lock, &token) != 0 || token <= guarded->token)
+    if (lk_rwlock_token(stock, &token) != 0 || token <= guarded->token)
         wrong = 5;
     guarded->token = token;
     guarded->writes++;
@@ -63,57 +60,34 @@ static int change(struct guarded *guarded, lk_rwlock_t *lock)
 }
 
 /* 0, or what was wrong with one visit. Every fourth is a writer's; some of these go down before they go. */
-static int visit(struct process *process, int number)
+static int visit(int thread, int round)
 {
-    lk_rwlock_t *lock = &process->lock;
+    int number = thread + round;
     bool write = number % 4 == 0;
     int wrong;
-    if ((write ? lk_rwlock_wrlock(lock) : lk_rwlock_rdlock(lock)) != 0)
+    if ((write ? lk_rwlock_wrlock(stock) : lk_rwlock_rdlock(stock)) != 0)
         return 2;
-    wrong = write ? change(process->guarded, lock) : look(process->guarded);
+    wrong = write ? change() : look();
     if (wrong == 0 && number % 8 == 4)
-        wrong = lk_rwlock_downgrade(lock) != 0 ? 7 : look(process->guarded);
-    if (lk_rwlock_unlock(lock) != 0)
+        wrong = lk_rwlock_downgrade(stock) != 0 ? 7 : look();
+    if (lk_rwlock_unlock(stock) != 0)
         wrong = 8;
     return wrong;
 }
 
-static int visits(int index, void *arg)
+static void open_stock(struct world *w, lk_client_t *client)
 {
-    int wrong = 0;
-    for (int i = 0; i < ROUNDS && wrong == 0; i++)
-        wrong = visit(arg, index + i);
-    return wrong;
-}
-
-static int process_main(struct world *w, void *arg)
-{
-    struct process *process = arg;
-    lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = process->prefer };
-    lk_client_t *client = world_client(w, "command_timeout=1500ms");
-    assert_lk(0, lk_rwlock_init(&process->lock, client, "stock", &attr));
-    world_ready(w);
-    gate_pass(process->start);
-    int wrong = run_threads(THREADS, visits, process);
-    assert_lk(0, lk_rwlock_destroy(&process->lock));
-    world_close(w, client);
-    return wrong;
+    stock = world_rwlock(w, client, "stock", &attr);
 }
 
 static void run_with(struct world *w, int prefer)
 {
-    struct process process = { .guarded = world_shared(w, sizeof(struct guarded)),
-                               .start = world_shared(w, sizeof(struct gate)),
-                               .prefer = prefer };
-    pid_t pids[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++)
-        pids[i] = world_fork(w, process_main, &process);
-    gate_open(process.start);
-    for (int i = 0; i < PROCESSES; i++)
-        assert_int_equal(0, world_wait(w, pids[i]));
-    assert_int_equal(PROCESSES * THREADS * ROUNDS / 4, process.guarded->writes);
-    assert_int_equal(process.guarded->writes, process.guarded->pair[1]);
-    assert_true(process.guarded->met > 1);
+    attr.prefer = prefer;
+    guarded = world_shared(w, sizeof *guarded);
+    world_processes(w, &(struct processes){ PROCESSES, THREADS, ROUNDS, "command_timeout=1500ms", open_stock, visit });
+    assert_int_equal(PROCESSES * THREADS * ROUNDS / 4, guarded->writes);
+    assert_int_equal(guarded->writes, guarded->pair[1]);
+    assert_true(guarded->met > 1);
     assert_false(world_exists(w, "latchkey:rw:{stock}"));
     assert_int_equal(0, world_rwqueued(w, "stock"));
 }

@@ -222,3 +222,39 @@ void preload_clock(const char *library, const char *dir)
     setenv("SERVER_CLOCK", path, 1);
     setenv("LD_PRELOAD", library, 1);
 }
+
+/* --- many processes ---------------------------------------------------------------------------------------------------- */
+
+struct crew {
+    const struct processes *all;
+    struct gate *start;
+};
+
+static int visit_often(int thread, void *arg)
+{
+    const struct processes *all = arg;
+    int rc = 0;
+    for (int round = 0; round < all->rounds && rc == 0; round++)
+        rc = all->visit(thread, round);
+    return rc;
+}
+
+static int crew_main(struct world *w, void *arg)
+{
+    const struct crew *crew = arg;
+    crew->all->open(w, world_client(w, crew->all->options));
+    world_ready(w);
+    gate_pass(crew->start);
+    return run_threads(crew->all->threads, visit_often, (void *)crew->all);
+}
+
+void world_processes(struct world *w, const struct processes *all)
+{
+    struct crew crew = { all, world_shared(w, sizeof(struct gate)) };
+    pid_t pids[WORLD_CHILDREN_MAX];
+    for (int i = 0; i < all->processes; i++)
+        pids[i] = world_fork(w, crew_main, &crew);
+    gate_open(crew.start);
+    for (int i = 0; i < all->processes; i++)
+        assert_int_equal(0, world_wait(w, pids[i]));
+}

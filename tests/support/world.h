@@ -224,6 +224,19 @@ void close_default(void);
 pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *arg);
 void world_ready(struct world *w);
 
+/*
+ * So many children with so many threads each, which all call `visit` so often from one moment on, until it returns something
+ * else than 0: that is the child's exit status, and has to be 0. `open`, in each child, makes what they visit, of a client
+ * with these options.
+ */
+struct processes {
+    int processes, threads, rounds;
+    const char *options;
+    void (*open)(struct world *w, lk_client_t *client);
+    int (*visit)(int thread, int round);
+};
+void world_processes(struct world *w, const struct processes *all);
+
 /* Before a fork() by hand, out of a process with threads: world_fork() does so itself. */
 void world_rest(void);
 
