@@ -17,12 +17,7 @@ static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
     client = world_client(w, "lease=10s");
     orders = world_mutex(w, client, "orders", attr);
-    assert_lk(0, lk_owner_new(client, &owner));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_owner_free(owner));
+    owner = world_newowner(w, client);
 }
 
 static int lock_within(int64_t timeout_ms)
@@ -50,7 +45,6 @@ static void levels_are_counted_for_the_owner(struct world *w)
         assert_lk(0, in_thread(unlock_it, NULL));
         assert_false(world_exists(w, "orders"));
         assert_lk(EPERM, unlock_it(NULL));
-        end();
         world_close(w, client);
     }
 }
@@ -65,7 +59,6 @@ static void an_errorchecking_one_knows_its_owner(struct world *w)
     assert_lk(EDEADLK, in_thread(lock_patiently, NULL));
     assert_lk(EBUSY, lk_mutex_trylock(orders)); /* the thread is another owner */
     assert_lk(0, unlock_it(NULL));
-    end();
 }
 
 /* A normal one waits for its own owner; unlike a thread, that can still unlock it. */
@@ -85,7 +78,6 @@ static void a_normal_one_waits_until_its_owner_unlocks_it(struct world *w)
     assert_int_equal(1, world_holds(w, "orders"));
     assert_lk(0, unlock_it(NULL));
     assert_false(world_exists(w, "orders"));
-    end();
 }
 
 /* Redisson's tryLock(waitTime, leaseTime): how long it lasts is said by the call. */
@@ -111,7 +103,6 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(0, lk_mutex_lock(orders));
     assert_between(world_pttl(w, "orders"), 5000, 10000); /* the client's again */
     assert_lk(0, lk_mutex_unlock(orders));
-    end();
 }
 
 /* A fixed lease ends by itself, whoever asked for it. */
@@ -132,7 +123,6 @@ static void a_call_says_whether_it_is_fixed(struct world *w)
     assert_lk(0, lk_mutex_lockwith(stock, &how));
     sleep_ms(4000);
     assert_lk(0, lk_mutex_unlockby(stock, owner));
-    end();
 }
 
 /* Granted by a hand-over, the lease is the caller's all the same. */
@@ -149,7 +139,6 @@ static void a_waiter_gets_the_lease_that_it_asked_for(struct world *w)
     assert_lk(0, lk_mutex_extendby(orders, owner, 9000));
     assert_between(world_pttl(w, "orders"), 5000, 9000);
     assert_lk(0, unlock_it(NULL));
-    end();
 }
 
 static int hold_until_killed(struct world *w, void *arg)
@@ -174,7 +163,6 @@ static void who_follows_a_dead_owner_is_told(struct world *w)
     assert_lk(EINVAL, lk_mutex_consistentby(orders, owner));
     assert_lk(0, in_thread(unlock_it, NULL));
     assert_lk(0, lock_and_unlock(orders));
-    end();
 }
 
 int main(void)

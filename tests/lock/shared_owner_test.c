@@ -24,7 +24,7 @@ static void open_both(struct world *w, int count)
     orders = world_mutex(w, client, "orders", NULL);
     stock = world_mutex(w, client, "stock", NULL);
     for (int i = 0; i < count; i++)
-        assert_lk(0, lk_owner_new(client, &owners[i]));
+        owners[i] = world_newowner(w, client);
 }
 
 static int lock_by(lk_mutex_t *m, lk_owner_t *owner, int64_t timeout_ms)
@@ -64,7 +64,6 @@ static void a_waiting_call_is_in_nobody_s_way(struct world *w)
     assert_int_equal(2, world_holds(w, "orders"));
     assert_lk(0, lk_mutex_unlockby(orders, owners[0]));
     assert_lk(0, lk_mutex_unlockby(orders, owners[0]));
-    assert_lk(0, lk_owner_free(owners[0]));
 }
 
 /* Threads that hold for one owner may be many; those of two owners never meet. */
@@ -114,7 +113,6 @@ static void levels_of_many_threads_add_up(struct world *w)
     for (int i = 0; i < OWNERS; i++) {
         sum += guarded.counter[i];
         assert_lk(EPERM, lk_mutex_unlockby(orders, owners[i]));
-        assert_lk(0, lk_owner_free(owners[i]));
     }
     assert_int_equal(THREADS * ROUNDS, sum);
     assert_false(world_exists(w, "orders"));
@@ -195,7 +193,6 @@ static void one_owner_is_passed_around(struct world *w)
     gate_open(stop);
     assert_lk(0, worker_join(&other));
     assert_int_equal(THREADS * ROUNDS, baton.counter);
-    assert_lk(0, lk_owner_free(owners[0]));
 }
 
 static struct gate stop;
@@ -221,8 +218,6 @@ static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
     stop = (struct gate){ 0 };
     assert_int_equal(0, world_hail(w, visit_until_stopped, &stop));
     assert_int_equal(0, atomic_load(&guarded.met));
-    for (int i = 0; i < OWNERS; i++)
-        assert_lk(0, lk_owner_free(owners[i]));
     assert_int_equal(0, world_queued(w, "orders"));
 }
 
@@ -239,7 +234,7 @@ static void without_answers_each_call_takes_one_timeout(struct world *w)
     enum { CALLS = 3, COMMAND_MS = 300 };
     client = world_client(w, "command_timeout=300ms");
     orders = world_mutex(w, client, "orders", NULL);
-    assert_lk(0, lk_owner_new(client, &owners[0]));
+    owners[0] = world_newowner(w, client);
     assert_lk(0, lock_by(orders, owners[0], LK_FOREVER));
     eventually(lk_mutex_checkby(orders, owners[0]) == 0, 5000); /* the server knows the script */
     world_stop_server(w);
@@ -249,7 +244,6 @@ static void without_answers_each_call_takes_one_timeout(struct world *w)
     world_cont_server(w);
     eventually(lk_mutex_checkby(orders, owners[0]) == 0, 5000);
     assert_lk(0, lk_mutex_unlockby(orders, owners[0]));
-    assert_lk(0, lk_owner_free(owners[0]));
 }
 
 int main(void)

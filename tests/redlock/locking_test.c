@@ -199,7 +199,7 @@ static void an_owner_holds_it_for_any_thread(struct world *w)
     lk_client_t *client = quorum_client(q, TIMES);
     uint64_t token;
     struct owned owned = { .r = quorum_redlock(w, client, "jobs", &no_wait) };
-    assert_lk(0, lk_owner_new(client, &owned.owner));
+    owned.owner = world_newowner(w, client);
     const lk_how_t how = { .size = sizeof how, .timeout_ms = 5000, .lease_ms = 6000, .owner = owned.owner };
     assert_lk(0, lk_redlock_lockwith(owned.r, &how));
     assert_between(quorum_int(q, 0, "PTTL jobs"), -2, 6000);
@@ -208,7 +208,6 @@ static void an_owner_holds_it_for_any_thread(struct world *w)
     assert_lk(0, lk_redlock_extendby(owned.r, owned.owner, 6500));
     assert_lk(ENOTSUP, lk_redlock_tokenby(owned.r, owned.owner, &token));
     assert_lk(0, in_thread(unlock_owned, &owned));
-    assert_lk(0, lk_owner_free(owned.owner));
 }
 
 static void a_fixed_lease_ends_by_itself(struct world *w)

@@ -347,13 +347,12 @@ static void objects_and_owners_are_told_apart(struct world *w)
     assert_lk(EDEADLK, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
-    assert_lk(0, lk_owner_new(client, &how.owner));
+    how.owner = world_newowner(w, client);
     assert_lk(0, lk_rwlock_wrlockwith(config, &how));
     assert_lk(EDEADLK, lk_rwlock_wrlockwith(config, &how));
     assert_lk(EDEADLK, lk_rwlock_rdlockwith(config, &how));
     assert_lk(EBUSY, lk_rwlock_tryrdlock(config)); /* this thread: another owner */
     assert_lk(0, lk_rwlock_unlockby(config, how.owner));
-    assert_lk(0, lk_owner_free(how.owner));
 }
 
 static void attributes_are_checked(struct world *w)

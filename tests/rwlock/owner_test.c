@@ -15,14 +15,8 @@ static void open_rates(struct world *w, const lk_rwlockattr_t *attr)
 {
     client = world_client(w, "");
     rates = world_rwlock(w, client, "rates", attr);
-    assert_lk(0, lk_owner_new(client, &owner));
-    assert_lk(0, lk_owner_new(client, &other));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_owner_free(owner));
-    assert_lk(0, lk_owner_free(other));
+    owner = world_newowner(w, client);
+    other = world_newowner(w, client);
 }
 
 static lk_how_t how_of(lk_owner_t *by, int64_t timeout_ms)
@@ -78,7 +72,6 @@ static void owners_read_together_and_write_alone(struct world *w)
     assert_lk(0, in_thread(unlock_it, owner));
     assert_lk(0, unlock_it(owner));
     assert_lk(EPERM, unlock_it(owner));
-    end();
 }
 
 /* From writing to reading, by another thread of the same owner. */
@@ -95,7 +88,6 @@ static void an_owner_goes_from_writing_to_reading(struct world *w)
     assert_lk(0, unlock_it(owner));
     assert_lk(0, unlock_it(owner));
     assert_lk(0, unlock_it(other));
-    end();
 }
 
 /* Lease and fixed of one call, as Redisson's tryLock() has them. */
@@ -113,7 +105,6 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(0, unlock_it(other));
     assert_lk(0, lk_rwlock_rdlockwith(rates, NULL));
     assert_lk(0, lk_rwlock_unlock(rates));
-    end();
 }
 
 static int write_until_killed(struct world *w, void *arg)
@@ -138,7 +129,6 @@ static void who_follows_a_dead_owner_is_told(struct world *w)
     assert_lk(0, unlock_it(owner));
     assert_lk(0, read_by(other, 0));
     assert_lk(0, unlock_it(other));
-    end();
 }
 
 /* All that reads and writes for owners adds up, on many threads. */
@@ -170,7 +160,6 @@ static void levels_of_many_threads_add_up(struct world *w)
     assert_int_equal(0, world_rwholds(w, "rates"));
     assert_lk(EPERM, unlock_it(owner));
     assert_lk(EPERM, unlock_it(other));
-    end();
 }
 
 int main(void)

@@ -204,9 +204,8 @@ static void bad_input_is_refused(struct world *w)
     assert_lk(ENOTSUP, lk_sem_remainingid(plain, id, &ms));
     assert_lk(ENOTSUP, lk_sem_extendid(plain, id, LEASE_MS));
     assert_int_equal(4711, ms);
-    assert_lk(0, lk_owner_new(client, &how.owner));
+    how.owner = world_newowner(w, client);
     assert_lk(EINVAL, lk_sem_acquireidwith(pool, &how, id));
-    assert_lk(0, lk_owner_free(how.owner));
 }
 
 static struct timespec in_ms(clockid_t clock, int64_t ms)

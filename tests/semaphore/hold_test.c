@@ -91,7 +91,7 @@ static void nobody_elses_are_meant(struct world *w)
     lk_owner_t *owner;
     lk_how_t how = LK_HOW_INIT;
     open_pool(w);
-    assert_lk(0, lk_owner_new(client, &owner));
+    owner = world_newowner(w, client);
     how.owner = owner;
     assert_lk(0, lk_sem_acquirewith(pool, 2, &how));
     assert_lk(EPERM, lk_sem_check(pool));
@@ -109,7 +109,6 @@ static void nobody_elses_are_meant(struct world *w)
     assert_lk(0, lk_sem_checkby(pool, NULL));
     assert_lk(0, lk_sem_extendby(pool, NULL, 30000));
     assert_lk(0, lk_sem_post(pool));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* Permits that are a plain number have no lease. */
@@ -119,7 +118,7 @@ static void counting_ones_are_refused(struct world *w)
     open_pool(w);
     lk_owner_t *owner;
     lk_sem_t *plain = world_sem(w, client, "plain", 0, NULL);
-    assert_lk(0, lk_owner_new(client, &owner));
+    owner = world_newowner(w, client);
     assert_lk(ENOTSUP, lk_sem_check(plain));
     assert_lk(ENOTSUP, lk_sem_checkby(plain, owner));
     assert_lk(ENOTSUP, lk_sem_extend(plain, LEASE_MS));
@@ -129,7 +128,6 @@ static void counting_ones_are_refused(struct world *w)
     assert_lk(EINVAL, lk_sem_extend(pool, 99));
     assert_lk(EINVAL, lk_sem_remaining(pool, NULL));
     assert_lk(EINVAL, lk_sem_check(NULL));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* Without an answer about one of them the others keep what they have, and none is lost. */

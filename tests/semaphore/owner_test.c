@@ -21,7 +21,7 @@ static void open_pool(struct world *w)
     pool = world_sem(w, client, "pool", TOTAL, &leased);
     world_allow(w, "latchkey:total:{pool}");
     world_allow(w, "latchkey:permits:{pool}"); /* which remembers permits that ended */
-    assert_lk(0, lk_owner_new(client, &owner));
+    owner = world_newowner(w, client);
 }
 
 static int take(lk_owner_t *by, unsigned n, int64_t timeout_ms)
@@ -60,7 +60,6 @@ static void any_thread_gives_back(struct world *w)
     assert_lk(0, take(NULL, TOTAL, 0));
     assert_lk(ETIMEDOUT, take(owner, 1, 0));
     assert_lk(0, lk_sem_releaseby(pool, NULL, TOTAL));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* Two calls of one owner take at the same time; neither waits for the other's end. */
@@ -78,7 +77,6 @@ static void calls_of_one_owner_take_side_by_side(struct world *w)
     assert_lk(0, take(owner, 1, 0));
     assert_lk(0, lk_sem_releaseby(pool, owner, 3));
     expect_free(TOTAL);
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* The token is that of the oldest permit that the owner has, whoever else took one since. */
@@ -102,7 +100,6 @@ static void an_owners_permits_have_a_token(struct world *w)
     assert_lk(0, lk_sem_releaseby(pool, owner, 2));
     assert_lk(EPERM, lk_sem_tokenby(pool, owner, &token));
     assert_lk(0, lk_sem_post(pool));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* Redisson's tryAcquire(waitTime, leaseTime): a permit for so long and no longer. */
@@ -124,7 +121,6 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(0, lk_sem_acquirewith(pool, 1, &how));
     sleep_ms(4000);
     assert_lk(0, lk_sem_releaseby(pool, owner, 1)); /* it was renewed */
-    assert_lk(0, lk_owner_free(owner));
 }
 
 /* Permits of a counting semaphore are nobody's, and have no lease. */
@@ -147,7 +143,6 @@ static void a_counting_semaphore_knows_no_owners(struct world *w)
     assert_lk(ENOTSUP, lk_sem_acquirewith(plain, 1, &how));
     how = (lk_how_t){ .size = sizeof how, .fixed = 1 };
     assert_lk(ENOTSUP, lk_sem_acquirewith(plain, 1, &how));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 static void *take_until_cancelled(void *by)
@@ -175,7 +170,6 @@ static void a_cancelled_call_leaves_its_owner(struct world *w)
     assert_ptr_equal(PTHREAD_CANCELED, result);
     assert_int_equal(0, world_semqueued(w, "pool"));
     assert_lk(0, lk_sem_release(pool, TOTAL));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 static int borrow(int index, void *arg)
@@ -203,7 +197,6 @@ static void what_many_threads_took_adds_up(struct world *w)
     assert_int_equal(0, most[1]);
     expect_free(TOTAL);
     assert_lk(EPERM, lk_sem_releaseby(pool, owner, 1));
-    assert_lk(0, lk_owner_free(owner));
 }
 
 int main(void)

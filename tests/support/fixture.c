@@ -256,6 +256,19 @@ lk_events_t *world_events(struct world *w, lk_client_t *client)
     return events;
 }
 
+static void end_owner(void *owner)
+{
+    assert_lk(0, lk_owner_free(owner));
+}
+
+lk_owner_t *world_newowner(struct world *w, lk_client_t *client)
+{
+    lk_owner_t *owner;
+    assert_lk(0, lk_owner_new(client, &owner));
+    world_at_end(w, client, owner, end_owner);
+    return owner;
+}
+
 /* --- work for threads ------------------------------------------------------------------------------------ */
 
 int lock_mutex(void *mutex)

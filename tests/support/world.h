@@ -111,6 +111,7 @@ lk_barrier_t *world_barrier(struct world *w, lk_client_t *client, const char *na
                             const lk_barrierattr_t *attr);
 lk_cond_t *world_cond(struct world *w, lk_client_t *client, const char *name, const lk_condattr_t *attr);
 lk_events_t *world_events(struct world *w, lk_client_t *client);
+lk_owner_t *world_newowner(struct world *w, lk_client_t *client);
 
 /*
  * lk_client_open(), again if it had too little time: where leases are short, so is the time to connect, and a busy machine
