@@ -14,7 +14,7 @@ enum { THREADS = 128, ROUNDS = SANITIZED ? 4 : 10 };
 
 struct crowd {
     lk_client_t *client;
-    lk_mutex_t shared;
+    lk_mutex_t *shared;
     int inside, counter;
 };
 
@@ -37,13 +37,13 @@ static int visit_own(lk_mutex_t *own)
 
 static int visit_shared(struct crowd *crowd)
 {
-    int rc = lk_mutex_lock(&crowd->shared), met;
+    int rc = lk_mutex_lock(crowd->shared), met;
     if (rc != 0)
         return rc;
     met = crowd->inside++;
     crowd->counter++;
     crowd->inside--;
-    rc = lk_mutex_unlock(&crowd->shared);
+    rc = lk_mutex_unlock(crowd->shared);
     return met != 0 ? -3 : rc;
 }
 
@@ -60,57 +60,16 @@ static int member(int index, void *arg)
     return rc != 0 ? rc : lk_mutex_destroy(&own);
 }
 
-static void open_crowd(struct world *w, struct crowd *crowd)
-{
-    *crowd = (struct crowd){ .client = world_client(w, "command_timeout=1500ms") };
-    assert_lk(0, lk_mutex_init(&crowd->shared, crowd->client, "shared", NULL));
-}
-
-static void close_crowd(struct world *w, struct crowd *crowd)
-{
-    assert_lk(0, lk_mutex_destroy(&crowd->shared));
-    world_close(w, crowd->client);
-}
-
 /* No answer goes to the wrong thread, no reader's role is lost, nothing happens twice. */
 static void a_crowd_gets_its_own_answers(struct world *w)
 {
-    struct crowd crowd;
-    open_crowd(w, &crowd);
+    struct crowd crowd = { .client = world_client(w, "command_timeout=1500ms") };
+    crowd.shared = world_mutex(w, crowd.client, "shared", NULL);
     assert_int_equal(0, run_threads(THREADS, member, &crowd));
     assert_int_equal(THREADS * ((ROUNDS + 4) / 5), crowd.counter);
-    close_crowd(w, &crowd);
-}
-
-static void *small_member(void *arg)
-{
-    static int index;
-    return (void *)(intptr_t)member(1000 + __atomic_fetch_add(&index, 1, __ATOMIC_RELAXED), arg);
-}
-
-/* Callers may have the smallest stack that pthreads allows. */
-static void small_stacks_are_large_enough(struct world *w)
-{
-    struct crowd crowd;
-    pthread_t threads[16];
-    pthread_attr_t attr;
-    if (SANITIZED)
-        skip(); /* sanitizers need more stack than that for themselves */
-    open_crowd(w, &crowd);
-    pthread_attr_init(&attr);
-    assert_int_equal(0, pthread_attr_setstacksize(&attr, 16384));
-    for (int i = 0; i < 16; i++)
-        assert_int_equal(0, pthread_create(&threads[i], &attr, small_member, &crowd));
-    for (int i = 0; i < 16; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        assert_int_equal(0, (intptr_t)result);
-    }
-    pthread_attr_destroy(&attr);
-    close_crowd(w, &crowd);
 }
 
 int main(void)
 {
-    return world_run(a_crowd_gets_its_own_answers, small_stacks_are_large_enough);
+    return world_run(a_crowd_gets_its_own_answers);
 }

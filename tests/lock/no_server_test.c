@@ -39,29 +39,7 @@ static void a_server_that_says_nothing(struct world *w)
     world_cont_server(w);
 }
 
-/* Credentials are the caller's matter, at once; and no secret gets into the words. */
-static void a_server_that_refuses_us(struct world *w)
-{
-    char url[256];
-    world_redis(w, "ACL SETUSER worker on >secret ~* +@all");
-    snprintf(url, sizeof url, "unix://worker:wrong-one@%s", w->socket);
-    expect(EACCES, url, 1000, "");
-    assert_null(strstr(lk_errortext(), "wrong-one"));
-    snprintf(url, sizeof url, "unix://nobody:secret@%s", w->socket);
-    expect(EACCES, url, 1000, "");
-    world_redis(w, "ACL SETUSER worker -eval -evalsha");
-    snprintf(url, sizeof url, "unix://worker:secret@%s", w->socket);
-    expect(EACCES, url, 1000, "eval");
-}
-
-/* A replica cannot keep a lock: what it grants, its master does not know. */
-static void a_replica_is_refused(struct world *w)
-{
-    world_redis(w, "REPLICAOF 127.0.0.1 1");
-    expect(ENOTCONN, world_url(w, ""), 1000, "replica");
-}
-
-/* What answers is no Redis, or one that is too old. */
+/* What answers is no Redis. One that is too old, or a replica: security/server_test.c. */
 static void a_server_of_another_kind(struct world *w)
 {
     struct fake *f = fake_begin(w);
@@ -71,10 +49,6 @@ static void a_server_of_another_kind(struct world *w)
     fake_answer(f, "PING", "HTTP/1.1 400 Bad Request\r\n\r\n");
     fake_answer(f, "INFO", "HTTP/1.1 400 Bad Request\r\n\r\n");
     expect(EPROTO, fake_url(f, ""), 2000, "");
-    fake_end(f);
-    f = fake_begin(w);
-    fake_answer(f, "INFO", "$22\r\nredis_version:6.2.14\r\n\r\n");
-    expect(ENOTSUP, fake_url(f, ""), 2000, "6.2");
 }
 
 /* strict=yes: rather none than one that throws live locks away. */
@@ -103,20 +77,8 @@ static void a_server_that_evicts_is_refused_if_asked(struct world *w)
     assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
 }
 
-/* URLs that cannot be read name what is wrong with them. */
-static void a_url_that_cannot_be_read(struct world *w)
-{
-    expect(EINVAL, world_url(w, "leese=5s"), 0, "leese");
-    expect(EINVAL, world_url(w, "lease=5"), 0, "lease");
-    expect(EINVAL, world_url(w, "lease=99ms"), 0, "lease");
-    expect(EINVAL, world_url(w, "lease=1s&poll=2s"), 0, "poll");
-    expect(EINVAL, "redis-cluster://127.0.0.1/1", 0, "a cluster has database 0 alone");
-    expect(ENOTCONN, "redis-cluster://127.0.0.1:1,127.0.0.1:2", 2000, "Connection refused");
-}
-
 int main(void)
 {
-    return world_run(a_server_that_is_not_there, a_server_that_says_nothing, a_server_that_refuses_us,
-                     a_replica_is_refused, a_server_of_another_kind, a_server_that_evicts_is_refused_if_asked,
-                     a_url_that_cannot_be_read);
+    return world_run(a_server_that_is_not_there, a_server_that_says_nothing, a_server_of_another_kind,
+                     a_server_that_evicts_is_refused_if_asked);
 }

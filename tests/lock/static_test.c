@@ -56,40 +56,6 @@ static void a_destroyed_static_mutex_begins_anew(struct world *w)
     close_default();
 }
 
-/* Closing the default client is no end: the next call opens a new one, for mutexes that exist as well. */
-static void the_default_client_comes_back(struct world *w)
-{
-    use_server(w);
-    assert_lk(0, lk_mutex_lock(&orders));
-    close_default();
-    assert_false(world_exists(w, "orders"));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_int_equal(1, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    close_default();
-}
-
-static lk_mutex_t racing = LK_MUTEX_INITIALIZER("racing");
-
-static int first_use(int index, void *arg)
-{
-    (void)index;
-    gate_pass(arg);
-    int rc = lk_mutex_lock(&racing);
-    return rc != 0 ? rc : lk_mutex_unlock(&racing);
-}
-
-/* Many threads may be the first at once. */
-static void the_first_use_may_be_a_race(struct world *w)
-{
-    struct gate start = { 1 };
-    use_server(w);
-    assert_int_equal(0, run_threads(16, first_use, &start));
-    assert_lk(0, lk_mutex_destroy(&racing));
-    close_default();
-}
-
 /* A failure to open is told, and the next call tries again. */
 static void the_first_failure_is_not_the_last_word(struct world *w)
 {
@@ -107,6 +73,6 @@ static void the_first_failure_is_not_the_last_word(struct world *w)
 
 int main(void)
 {
-    return world_run(a_static_mutex_just_works, a_destroyed_static_mutex_begins_anew, the_default_client_comes_back,
-                     the_first_use_may_be_a_race, the_first_failure_is_not_the_last_word);
+    return world_run(a_static_mutex_just_works, a_destroyed_static_mutex_begins_anew,
+                     the_first_failure_is_not_the_last_word);
 }

@@ -21,17 +21,10 @@ struct shared {
 
 static struct world *other; /* the second server */
 
-static void end_other(void *server)
-{
-    world_end(server);
-}
-
 static struct shared *open_servers(struct world *w)
 {
     struct shared *shared = world_shared(w, sizeof *shared);
-    world_redis(w, "PING"); /* its connection is there before those of the other one are counted */
-    other = world_begin(NULL);
-    world_at_end(w, NULL, other, end_other);
+    other = world_second(w);
     strcpy(shared->urls[0], world_url(w, "lease=10s"));
     strcpy(shared->urls[1], world_url(other, "lease=10s"));
     return shared;

@@ -100,17 +100,10 @@ static void lost_answers_cost_one_timeout(struct world *w)
     proxy_end(p);
 }
 
-static void end_other(void *server)
-{
-    world_end(server);
-}
-
 /* "a" here, "z" at another server, which comes first when they are given back. */
 static struct world *begin_two_servers(struct world *w, const char *options)
 {
-    world_redis(w, "PING"); /* its connection is there before those of the other one are counted */
-    struct world *other = world_begin(NULL);
-    world_at_end(w, NULL, other, end_other);
+    struct world *other = world_second(w);
     client = world_client(w, options);
     theirs = world_client_at(w, other, world_url(other, options));
     s = world_multi(w, client);

@@ -224,21 +224,6 @@ static void names_follow_the_rule(struct world *w)
     assert_lk(0, lk_rwlock_unlock(tagged));
 }
 
-/* 100,000 readers are enough: the next one is told, and may come when one of them is gone. */
-static void there_may_be_too_many_readers(struct world *w)
-{
-    open_both(w, "");
-    world_redis(w, "EVAL %s 1 latchkey:rw:{config}",
-                "local e = redis.call('TIME')[1] * 1000 + 60000 "
-                "for i = 1, 100000 do redis.call('ZADD', KEYS[1], e, 'x:' .. i .. ':r') end");
-    assert_lk(EAGAIN, lk_rwlock_rdlock(config));
-    assert_lk(EAGAIN, lk_rwlock_tryrdlock(config));
-    assert_lk(EBUSY, lk_rwlock_trywrlock(config));
-    world_redis(w, "ZREM latchkey:rw:{config} x:5:r");
-    assert_lk(0, read_once(config));
-    assert_lk(0, lk_rwlock_forceunlock(config));
-}
-
 /* A time that has passed changes nothing of what it is to lock again, as POSIX has it. */
 static void a_passed_time_is_not_looked_at_by_a_holder(struct world *w)
 {
@@ -372,7 +357,6 @@ int main(void)
                      both_modes_nest_without_a_round_trip, a_writer_may_read_and_unlock_ends_that_first,
                      a_reader_that_wants_to_write_is_told, every_timed_call_times_out,
                      the_rules_for_times_and_attributes, destroy_refuses_while_in_use, names_follow_the_rule,
-                     there_may_be_too_many_readers, a_writer_does_not_write_again, a_writer_does_not_read_as_well,
-                     a_reader_reads_again, who_went_down_reads_again, objects_and_owners_are_told_apart,
-                     attributes_are_checked);
+                     a_writer_does_not_write_again, a_writer_does_not_read_as_well, a_reader_reads_again,
+                     who_went_down_reads_again, objects_and_owners_are_told_apart, attributes_are_checked);
 }

@@ -119,6 +119,9 @@ lk_owner_t *world_newowner(struct world *w, lk_client_t *client);
  */
 int open_patiently(lk_client_t **client, const char *url);
 
+/* Another server, with a world of its own, which ends with this one. */
+struct world *world_second(struct world *w);
+
 /* A client of another server than the world's: `parent` is ended after it, and may be NULL. */
 lk_client_t *world_client_at(struct world *w, const void *parent, const char *url);
 
