@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keys_test.c - which stripe a key belongs to, and in which slots stripes lie
+ * keys_test.c - which stripe a key belongs to, in which slots stripes lie, and what they cost
  *
  * labels: memory
  * simulated: yes
+ * support: failing
  */
-#include "world.h"
+#include "failing/failing.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -102,7 +103,39 @@ static void stripes_spread_over_a_cluster(struct world *w)
     }
 }
 
+enum { N = 2000 };
+
+static void use(lk_stripes_t *s)
+{
+    for (unsigned i = 0; i < N; i++) {
+        assert_lk(0, lk_mutex_trylock(lk_stripes_at(s, i)));
+        assert_lk(0, lk_mutex_unlock(lk_stripes_at(s, i)));
+    }
+}
+
+static void stripes_are_paid_for_when_they_are_used(struct world *w)
+{
+    lk_stripes_t s;
+    client = world_client(w, "");
+    for (int i = 0; i < 2; i++) { /* tables that double have their final size the second time */
+        long before = failing_bytes();
+        assert_lk(0, lk_stripes_init(&s, client, "stock", N));
+        assert_between((failing_bytes() - before) / N, 1, 80);
+        use(&s);
+        if (i == 1)
+            assert_between((failing_bytes() - before) / N, 80, 800);
+        for (unsigned at = 0; at < N; at++)
+            assert_lk(0, lk_mutex_destroy(lk_stripes_at(&s, at)));
+        if (i == 1)
+            assert_between((failing_bytes() - before) / N, 1, 80);
+        assert_lk(0, lk_stripes_destroy(&s));
+        if (i == 1)
+            assert_between(failing_bytes() - before, -1000, 1000);
+    }
+}
+
 int main(void)
 {
-    return world_run(a_key_s_stripe_is_its_crc32_modulo_n, keys_spread_over_the_stripes, stripes_spread_over_a_cluster);
+    return world_run(a_key_s_stripe_is_its_crc32_modulo_n, keys_spread_over_the_stripes, stripes_spread_over_a_cluster,
+                     stripes_are_paid_for_when_they_are_used);
 }

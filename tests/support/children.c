@@ -223,7 +223,7 @@ void preload_clock(const char *library, const char *dir)
     setenv("LD_PRELOAD", library, 1);
 }
 
-/* --- many processes ---------------------------------------------------------------------------------------------------- */
+/* --- many processes ----------------------------------------------------------------------------------------------- */
 
 struct crew {
     const struct processes *all;
