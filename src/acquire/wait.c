@@ -394,7 +394,8 @@ void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, s
     waiter->entry.length = (unsigned)strlen(waiter->release->id);
     lk__mu_lock(&waiters->mu);
     lk__map_insert(&waiters->by_id, &waiter->entry);
-    waiter->told = waiter->cancelled = waiters->closed;
+    waiter->cancelled = waiters->closed;
+    atomic_store(&waiter->told, waiters->closed);
     lk__mu_unlock(&waiters->mu);
     atomic_fetch_add(&waiters->hub->waiters, 1);
     attempt->step = lk__acquirefsm_start(&waiter->machine, lk__now_us());

@@ -271,7 +271,8 @@ void lk__waiter_follow(struct lk__waiters *waiters, struct lk__waiter *waiter, c
     struct lk__waiter *leader = entry != NULL ? LK__CONTAINER(entry, struct lk__waiter, entry) : NULL;
     lk__waiter_stopfollowing(waiter);
     if (leader == NULL || leader == waiter || leader->leader != NULL || leader->granted.server_us != 0) {
-        waiter->hinted = waiter->told = true; /* it has left the queue, or is about to */
+        waiter->hinted = true; /* it has left the queue, or is about to */
+        atomic_store(&waiter->told, true);
     } else {
         if (leader->heard_us == 0)
             leader->heard_us = now_us;
