@@ -271,11 +271,14 @@ static void remove_dir(struct world *w)
 /* --- the server ------------------------------------------------------------------------------------- */
 
 #if defined(__SANITIZE_THREAD__)
-/* It does not see that the kernel hands a number out again only after a thread of the library has closed it. */
+/*
+ * It does not see that the kernel hands a descriptor's number out again only after a thread of the library has closed it. What
+ * libsim.so says for programs without this is said here as well.
+ */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
-    return "race:write_config\n";
+    return "race:write_config\ncalled_from_lib:libsim.so\n";
 }
 #endif
 
