@@ -44,7 +44,7 @@ static bool is_sharded(const struct lk__waiters *waiters)
     return waiters->node->server.pubsub == LK__PUBSUB_SHARDED;
 }
 
-/* What lets it in, or ends it for good, does so with its followers. Else one of them leads the others. */
+/* A code that lets it in, or ends it for good, holds for its followers, too. Else one of them leads the others. */
 static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     int code = waiter->machine.result.code;

@@ -296,7 +296,7 @@ static void end(struct lk__acquire *acquire, bool keep)
     lk__waiter_destroy(&acquire->waiter);
 }
 
-/* It is not held. What may be at the server is given back, and a place that was given up is remembered for the next master. */
+/* It ended without a hold. One that the server may have is given back. A place is given up at the next master, too. */
 static void let_go(struct lk__acquire *acquire)
 {
     const struct lk__waiter *waiter = &acquire->waiter;

@@ -13,7 +13,7 @@
 
 /* --- taking it back ------------------------------------------------------------------------------------------------- */
 
-/* What gives it back. */
+/* The request that gives it back. */
 static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
 {
     return acquire->release != NULL ? acquire->release : &acquire->hold->lease.release;

@@ -50,7 +50,7 @@ struct lk__settingsmark {
     bool replace;     /* what is found there, instead of comparing */
 };
 
-/* What whoever sends a command fills in, each time. A script takes what its header names. */
+/* The sender of a command fills this in, each time. A script takes what its header names. */
 struct lk__sent {
     const char *id;        /* owner id of the hold, or a slot of the idempotency record */
     int64_t deadline_us;   /* server's clock: past it a script does nothing */
