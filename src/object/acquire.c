@@ -296,7 +296,7 @@ static void end(struct lk__acquire *acquire, bool keep)
     lk__waiter_destroy(&acquire->waiter);
 }
 
-/* It ended without a hold. One that the server may have is given back. A place is given up at the next master, too. */
+/* The acquire ended without a hold. A hold at the server is released, and a place is given up at the next master, too. */
 static void let_go(struct lk__acquire *acquire)
 {
     const struct lk__waiter *waiter = &acquire->waiter;
